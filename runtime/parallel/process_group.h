@@ -1,0 +1,72 @@
+// The ranks of one training attempt and their collectives, over Gloo. The only place that knows Gloo.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "contract/contract.h"
+#include "contract/result.h"
+
+namespace c10d {
+class ProcessGroup;
+}
+
+namespace coxswain {
+
+struct RendezvousOptions {
+  std::string master_address = "127.0.0.1";
+  int master_port = contract::kMasterPort;
+  int rank = 0;
+  int world_size = 1;
+  // Keeps a straggler of an earlier attempt from joining this one.
+  int attempt = 0;
+  // How long to wait for the master and for all ranks to join.
+  std::chrono::seconds rendezvous_timeout{300};
+  // How long a rank waits within one collective (ddp_timeout).
+  std::chrono::seconds collective_timeout{7200};
+};
+
+// Not thread-safe. Tensors are contiguous CPU tensors; every rank calls the same collectives in the same
+// order with the same sizes. A lost or silent peer throws PeerLost (parallel_strategy.h), after which the
+// group can't be used.
+class ProcessGroup {
+ public:
+  // Blocks until all ranks have joined. Rank 0 serves the store on master_port. World size 1 opens nothing.
+  // Fails with kPortInUse (rank 0) or kRendezvousTimeout.
+  static Result<std::shared_ptr<ProcessGroup>> connect(const RendezvousOptions& options);
+  ~ProcessGroup();
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
+
+  void all_reduce_sum(torch::Tensor& values);
+  void all_reduce_max(torch::Tensor& values);
+  void broadcast(torch::Tensor& values, int root);
+  // `whole` is one-dimensional, world_size times as long as `part`; rank r's part becomes its r-th piece.
+  void all_gather(const torch::Tensor& part, torch::Tensor& whole);
+  // Sums the r-th piece of every rank's `whole` into piece r of rank r's `whole`, in place; the other pieces
+  // are left with partial sums. The order of summation is fixed by the ranks, so that a run repeats bit for
+  // bit.
+  void reduce_scatter_sum(torch::Tensor& whole);
+  void barrier();
+
+  // For c10d::Reducer (ddp.cpp); null with one rank.
+  const std::shared_ptr<struct C10dGroup>& c10d() const { return c10d_; }
+
+ private:
+  ProcessGroup(int rank, int world_size, std::shared_ptr<C10dGroup> c10d);
+
+  int rank_;
+  int world_size_;
+  std::shared_ptr<C10dGroup> c10d_;
+  torch::Tensor incoming_;  // receive buffer of reduce_scatter_sum, two blocks
+};
+
+// Calls `collective`, turning an exception that says that a peer is gone or silent into PeerLost; others
+// pass.
+void translate_lost_peer(const std::function<void()>& collective);
+
+}  // namespace coxswain
