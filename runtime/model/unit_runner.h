@@ -30,7 +30,8 @@ class UnitRunner {
   virtual ~UnitRunner() = default;
   // Returns forward(x), with the parameters of `units` (indices into the model's units()) usable inside the
   // call and again whenever its backward runs. `recompute`: nothing inside is kept for backward; it is run
-  // again then.
+  // again then (where `units` is one unit that no other run names; else kept). `forward` outlives the call,
+  // and differentiates through nothing but x and parameters of `units`.
   virtual torch::Tensor run(const std::vector<size_t>& units, const torch::Tensor& x, bool recompute,
                             const UnitForward& forward) = 0;
 };
