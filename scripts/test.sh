@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Sets up, builds, checks the format and runs all tests.
+#
+#   scripts/test.sh [ARGUMENTS FOR CTEST...]     for example: scripts/test.sh -R config
+. "$(dirname "${BASH_SOURCE[0]}")/prelude.sh"
+
+step "Setting up"
+"$ROOT/scripts/setup.sh" --tests
+"$ROOT/scripts/fetch_model.sh"
+"$ROOT/scripts/fetch_data.sh" --blocks
+
+step "Checking the format"
+"$ROOT/scripts/format.sh" --check
+
+step "Building"
+"$ROOT/scripts/build.sh" --tests
+
+step "Testing"
+cd "$ROOT"
+# Tests that start ranks keep both cores of a small machine busy by themselves.
+exec ctest --preset release --parallel "${COXSWAIN_TEST_JOBS:-$(( ($(nproc) + 1) / 2 ))}" "$@"
