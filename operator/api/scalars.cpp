@@ -1,0 +1,58 @@
+// Times and quantities as Kubernetes writes them.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+
+#include "operator/api/parse.h"
+
+namespace coxswain {
+
+std::string format_time(TimePoint time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  const auto days = std::chrono::floor<std::chrono::days>(seconds);
+  const std::chrono::year_month_day date{days};
+  const std::chrono::hh_mm_ss clock{seconds - days};
+  char text[40];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()));
+  return text;
+}
+
+std::optional<TimePoint> parse_time(const std::string& text) {
+  static const std::regex form(
+      R"((\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d)))");
+  std::smatch part;
+  if (!std::regex_match(text, part, form)) return std::nullopt;
+  auto number = [&part](size_t i) { return std::stoi(part[i].str()); };
+  const std::chrono::year_month_day date{std::chrono::year(number(1)), std::chrono::month(number(2)),
+                                         std::chrono::day(number(3))};
+  if (!date.ok() || number(4) > 23 || number(5) > 59 || number(6) > 60) return std::nullopt;
+  TimePoint time = std::chrono::sys_days(date) + std::chrono::hours(number(4)) +
+                   std::chrono::minutes(number(5)) + std::chrono::seconds(number(6));
+  if (part[7].matched) time += Duration(std::llround(std::stod("0" + part[7].str()) * 1000));
+  if (part[8].matched) {
+    const auto offset = std::chrono::hours(number(9)) + std::chrono::minutes(number(10));
+    time += part[8].str() == "+" ? -offset : offset;
+  }
+  return time;
+}
+
+std::optional<double> parse_quantity(const std::string& text) {
+  static const std::regex form(R"(([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE])i|([numkMGTPE])|[eE]([+-]?\d+))?)");
+  std::smatch part;
+  if (text.size() > 64 || !std::regex_match(text, part, form)) return std::nullopt;
+  const double number = std::strtod(part[1].str().c_str(), nullptr);
+  if (part[2].matched) return number * std::pow(1024.0, 1 + std::string("KMGTPE").find(part[2].str()));
+  if (part[3].matched) {
+    const std::string suffix = part[3].str();
+    const int power = suffix == "k" ? 3 : static_cast<int>(std::string("numkMGTPE").find(suffix)) * 3 - 9;
+    return number * std::pow(10.0, power);
+  }
+  if (part[4].matched) return number * std::pow(10.0, std::strtod(part[4].str().c_str(), nullptr));
+  return number;
+}
+
+}  // namespace coxswain
