@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/data/batch.h"
@@ -28,7 +29,7 @@ struct TokenBatch {
 
 TokenBatch to_token_batch(const Batch& batch);
 // One sample without targets, for logits().
-TokenBatch to_token_batch(const std::vector<int64_t>& ids);
+TokenBatch make_prompt(const std::vector<int64_t>& ids);
 
 // Keys and values of one sequence that is being generated; filled by the model.
 struct KvCache {
@@ -38,8 +39,9 @@ struct KvCache {
 
 // What the attention of a block needs besides its input.
 struct AttentionInput {
-  torch::Tensor positions;        // int64 [N]
-  std::vector<int64_t> segments;  // attention is causal in each and never crosses one
+  torch::Tensor positions;               // int64 [N]
+  std::vector<int64_t> segments;         // attention is causal in each and never crosses one
+  torch::Tensor rotary_cos, rotary_sin;  // filled by the model's prepare()
   KvCache* cache = nullptr;  // with it: one segment, whose first cache->length positions are in the cache
 };
 
@@ -68,8 +70,8 @@ class CausalLM : public torch::nn::Module {
   // Prefixes of the HF parameter names of each unit, in the order of units().
   virtual std::vector<std::vector<std::string>> unit_prefixes() const = 0;
   virtual torch::Tensor embed(const torch::Tensor& ids) = 0;  // [N] → [N, H]
-  // Called once before the blocks of a forward, outside any unit: uses no parameter (rotary tables …).
-  virtual void prepare(const AttentionInput& attention) = 0;
+  // Called once before the blocks of a forward, outside any unit: uses no parameter (rotary tables).
+  virtual void prepare(AttentionInput& attention) = 0;
   virtual torch::Tensor block(size_t index, const torch::Tensor& x, const AttentionInput& attention) = 0;
   virtual torch::Tensor final_norm(const torch::Tensor& x) = 0;  // [N, H] → [N, H]
   virtual torch::Tensor head_weight() = 0;                       // [V, H]
