@@ -7,6 +7,7 @@ PYTHON=$VENV/bin/python
 BUILD=$ROOT/build/release
 MODEL=$ROOT/build/models/SmolLM2-135M-Instruct
 JARGON=$ROOT/build/data/jargon
+export PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin  # where rustup puts cargo, which is not on every shell's PATH
 
 say() { printf '%s\n' "$*"; }
 step() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
