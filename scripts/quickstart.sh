@@ -89,3 +89,4 @@ cat <<E
                                  --adapter build/output/smollm2-sft/adapter --prompt "What is a hacker?"
     Change the job:            copy examples/smollm2-sft.yaml; build/release/bin/coxswain validate FILE says if it is right
     See what a cluster gets:   build/release/bin/coxswain render examples/smollm2-sft.yaml
+E
