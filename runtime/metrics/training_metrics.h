@@ -18,8 +18,8 @@ namespace coxswain {
 struct TrainingMetricsOptions {
   std::filesystem::path project_folder;  // metrics.jsonl and runs/ (TensorBoard) lie in it
   bool tensorboard = true;
-  int64_t resume_step =
-      0;  // optimizer steps done before this run; later records of an earlier run are dropped
+  // Optimizer steps done before this run; records of an earlier run after it are dropped.
+  int64_t resume_step = 0;
   int64_t total_steps = 0;
   int64_t logging_steps = 1;  // settled, ≥ 1
   std::FILE* terminal = stdout;
