@@ -8,7 +8,7 @@ at every step before anything is timed as equal. Prints one line for each measur
 
 tokens_per_s     tokens of a step, all ranks, over the median step
 first_forward_s  from the start of the program to the start of its first forward
-peak_rss_mib     most resident memory of one rank (VmHWM, sampled from outside, for both sides alike)
+peak_rss_mib     most resident memory of one rank up to the end of its last step (ru_maxrss)
 """
 import argparse
 import json
@@ -59,47 +59,21 @@ class BenchError(Exception):
     pass
 
 
-def descendants(pid):
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [int(child) for child in children] + [pid for child in children for pid in descendants(child)]
-
-
-def peak_rss_mib(pid):
-    try:
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    except OSError:
-        pass
-    return 0.0
-
-
-def watch(command, environment, log, each_sample=lambda: None):
-    """Runs the command to its end; returns (when it was started, the most memory that one of its processes had)."""
-    peak = 0.0
+def start(command, environment, log):
+    """Runs the command to its end; returns when it was started."""
     with log.open("w") as output:
         started = time.time()
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT,
                                    stdin=subprocess.DEVNULL)
         try:
-            while process.poll() is None:
-                peak = max([peak, *map(peak_rss_mib, [process.pid, *descendants(process.pid)])])
-                each_sample()
-                time.sleep(0.02)
+            process.wait()
         finally:
             if process.poll() is None:
                 process.terminate()
                 process.wait()
     if process.returncode != 0:
         raise BenchError(f"{Path(command[0]).name} exited {process.returncode}:\n{log.read_text()[-3000:]}")
-    return started, peak
-
-
-def read_metrics(path):
-    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
+    return started
 
 
 def our_config(case, arguments, project, steps, learning_rate):
@@ -122,21 +96,17 @@ def run_ours(case, arguments, folder, steps=None, learning_rate=LEARNING_RATE):
     folder.mkdir(parents=True)
     project, config = folder / "project", folder / "config.yaml"
     config.write_text(json.dumps(our_config(case, arguments, project, steps, learning_rate)))  # JSON is YAML
-    metrics, first_seen = project / "metrics.jsonl", []
-
-    def note_first_step():
-        if not first_seen and read_metrics(metrics):
-            first_seen.append(time.time())
-
     command = [str(arguments.bin / "coxswain-runtime"), "--config", str(config), "--nproc-per-node", str(case.ranks)]
-    started, peak = watch(command, os.environ, folder / "log", note_first_step)
-    rows = read_metrics(metrics)
+    started = start(command, os.environ, folder / "log")
+    metrics = project / "metrics.jsonl"
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()]
     if [row["step"] for row in rows] != list(range(1, steps + 1)):
         raise BenchError(f"{metrics} does not hold the steps 1 to {steps}, each once")
-    seen = first_seen[0] if first_seen else metrics.stat().st_mtime
     step_seconds = statistics.median(row["step_seconds"] for row in rows[1:] or rows)
     tokens = arguments.global_batch * arguments.length
-    return Run([row["loss"] for row in rows], tokens / step_seconds, seen - rows[0]["step_seconds"] - started, peak)
+    state = json.loads((project / "trainer_state.json").read_text())
+    return Run([row["loss"] for row in rows], tokens / step_seconds,
+               max(state["first_forward_unix_seconds"]) - started, max(state["peak_rss_mib"]))
 
 
 def run_peer(case, arguments, folder, adapter):
@@ -149,9 +119,9 @@ def run_peer(case, arguments, folder, adapter):
     if adapter:
         command += ["--adapter", str(adapter)]
     environment = dict(os.environ, HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
-    _, peak = watch(command, environment, folder / "log")
+    start(command, environment, folder / "log")
     report = json.loads(next(line for line in (folder / "log").read_text().splitlines() if line.startswith('{"peer"')))
-    return Run(report["losses"], report["tokens_per_s"], report["first_forward_s"], peak)
+    return Run(report["losses"], report["tokens_per_s"], report["first_forward_s"], report["peak_rss_mib"])
 
 
 def initial_adapter(case, arguments, folder):
