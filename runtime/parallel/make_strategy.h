@@ -22,6 +22,9 @@ struct ModelParameters {
   std::vector<std::pair<std::string, torch::Tensor>> parameters;
 };
 
+// Of a module whose parameters are registered by those names.
+ModelParameters model_parameters(std::vector<ModelUnit> units, const torch::nn::Module& module);
+
 // One rank trains alone whatever the backend says; several by DDP, or with kZero3 fully sharded. Every rank
 // calls it with the same model: ranks whose values differ (a random start from another seed) take rank 0's.
 // After it, under Zero3, the parameters have no storage outside runner().run(); their first values are in the

@@ -4,17 +4,16 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "contract/contract.h"
 #include "contract/result.h"
 
-namespace c10d {
-class ProcessGroup;
-}
-
 namespace coxswain {
+
+struct C10dGroup;
 
 struct RendezvousOptions {
   std::string master_address = "127.0.0.1";
@@ -54,7 +53,7 @@ class ProcessGroup {
   void barrier();
 
   // For c10d::Reducer (ddp.cpp); null with one rank.
-  const std::shared_ptr<struct C10dGroup>& c10d() const { return c10d_; }
+  const std::shared_ptr<C10dGroup>& c10d() const { return c10d_; }
 
  private:
   ProcessGroup(int rank, int world_size, std::shared_ptr<C10dGroup> c10d);
