@@ -48,28 +48,10 @@ Result<Setting> read_flag(const std::vector<std::string>& arguments, size_t& at)
   return Setting{key, YAML::Node(arguments[at++]), flag};
 }
 
-YAML::Node section_of(YAML::Node root, const std::string& section) {
-  if (section.empty()) return root;
-  const size_t dot = section.find('.');
-  YAML::Node outer = root[section.substr(0, dot)];
-  return dot == std::string::npos ? outer : outer[section.substr(dot + 1)];
-}
-
-std::string yaml_of(const std::vector<Setting>& settings) {
-  YAML::Node root(YAML::NodeType::Map);
-  root["task"] = "llm";
-  for (const Setting& setting : settings)
-    if (setting.key->answer == KeyAnswer::kImplemented)
-      section_of(root, setting.key->section)[setting.key->yaml_name] = setting.value;
-  YAML::Emitter emitter;
-  emitter << root;
-  return std::string(emitter.c_str()) + "\n";
-}
-
 }  // namespace
 
-Result<FlagConfig> parse_llm_flags(const std::vector<std::string>& arguments,
-                                   const EnvironmentLookup& environment) {
+Result<ResolvedTrainConfig> parse_llm_flags(const std::vector<std::string>& arguments,
+                                            const EnvironmentLookup& environment) {
   std::vector<Setting> settings;
   bool train = false;
   for (size_t at = 0; at < arguments.size();) {
@@ -91,7 +73,7 @@ Result<FlagConfig> parse_llm_flags(const std::vector<std::string>& arguments,
     return tl::unexpected(expanded.error());
   Result<TrainConfig> config = config_from_settings(settings, "coxswain-runtime llm", flag_of);
   if (!config) return tl::unexpected(config.error());
-  return FlagConfig{*std::move(config), yaml_of(settings)};
+  return ResolvedTrainConfig{*std::move(config), yaml_of(settings)};
 }
 
 }  // namespace coxswain

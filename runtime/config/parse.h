@@ -27,16 +27,22 @@ Result<TrainConfig> load_train_config(const std::filesystem::path& path,
                                       const std::vector<std::string>& overrides,
                                       const EnvironmentLookup& environment);
 
-// The flag form, `llm --train --model M --batch-size 4 --no-merge-adapter …`, as the YAML text that says the
-// same: what the agent hands to its workers. `arguments` are those after `llm`. Flags are the kebab-case (or
-// snake_case) of the keys; `--flag value` or `--flag=value`; a boolean is `--flag` or `--no-flag`. The text
-// holds no key that is accepted without effect, so no token. It has been checked: parse_train_config accepts
-// it.
-struct FlagConfig {
+// A checked configuration and the YAML text that says all of it, for other processes to read: `${NAME}`
+// replaced, without the keys that have no effect (so no token is in it).
+struct ResolvedTrainConfig {
   TrainConfig config;
   std::string yaml;
 };
-Result<FlagConfig> parse_llm_flags(const std::vector<std::string>& arguments,
-                                   const EnvironmentLookup& environment);
+
+// A file with overrides.
+Result<ResolvedTrainConfig> resolve_train_config(const std::filesystem::path& path,
+                                                 const std::vector<std::string>& overrides,
+                                                 const EnvironmentLookup& environment);
+
+// The flag form, `llm --train --model M --batch-size 4 --no-merge-adapter …`; `arguments` are those after
+// `llm`. Flags are the kebab-case (or snake_case) of the keys; `--flag value` or `--flag=value`; a boolean is
+// `--flag` or `--no-flag`.
+Result<ResolvedTrainConfig> parse_llm_flags(const std::vector<std::string>& arguments,
+                                            const EnvironmentLookup& environment);
 
 }  // namespace coxswain

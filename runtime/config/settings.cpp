@@ -93,6 +93,13 @@ Result<YAML::Node> expand_node(const YAML::Node& node, const Setting& setting,
   return items;
 }
 
+YAML::Node section_of(YAML::Node root, const std::string& section) {
+  if (section.empty()) return root;
+  const size_t dot = section.find('.');
+  YAML::Node outer = root[section.substr(0, dot)];
+  return dot == std::string::npos ? outer : outer[section.substr(dot + 1)];
+}
+
 }  // namespace
 
 Result<std::vector<Setting>> settings_from_yaml(const std::string& yaml, const std::string& origin) {
@@ -137,6 +144,16 @@ Result<void> expand_environment(std::vector<Setting>& settings, const Environmen
     setting.value = *value;
   }
   return {};
+}
+
+std::string yaml_of(const std::vector<Setting>& settings) {
+  YAML::Node root(YAML::NodeType::Map);
+  for (const Setting& setting : settings)
+    if (setting.key->answer == KeyAnswer::kImplemented)
+      section_of(root, setting.key->section)[setting.key->yaml_name] = setting.value;
+  YAML::Emitter emitter;
+  emitter << root;
+  return std::string(emitter.c_str()) + "\n";
 }
 
 }  // namespace coxswain

@@ -34,4 +34,7 @@ Result<void> expand_environment(std::vector<Setting>& settings, const Environmen
 Result<TrainConfig> config_from_settings(const std::vector<Setting>& settings, const std::string& origin,
                                          std::string (*name_key)(const ConfigKey&));
 
+// The settings that count, as the text of a configuration file; keys without effect left out.
+std::string yaml_of(const std::vector<Setting>& settings);
+
 }  // namespace coxswain
