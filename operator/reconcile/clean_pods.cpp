@@ -1,0 +1,49 @@
+#include "operator/reconcile/clean_pods.h"
+
+#include "operator/reconcile/reasons.h"
+
+namespace coxswain {
+namespace {
+
+bool has_ended(const ObservedPod& pod) {
+  return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
+}
+
+bool stopped_by_deadline(const TrainingJobStatus& status) {
+  const Condition* failed = find_condition(status, kConditionFailed);
+  return failed != nullptr && failed->reason == kReasonDeadlineExceeded;
+}
+
+}  // namespace
+
+Deletions delete_pods(const std::vector<const ObservedPod*>& pods, TimePoint now, const Settings& settings) {
+  Deletions out;
+  for (const ObservedPod* pod : pods) {
+    if (!pod->terminating()) {
+      out.pods.push_back({pod->name, pod->uid, std::nullopt});
+      continue;
+    }
+    const TimePoint forced = *pod->deletion_time + settings.force_delete_after;
+    if (now >= forced) {
+      out.pods.push_back({pod->name, pod->uid, 0});
+    } else if (!out.look_again || forced < *out.look_again) {
+      out.look_again = forced;
+    }
+  }
+  return out;
+}
+
+std::vector<const ObservedPod*> pods_to_clean(const TrainingJob& job, const TrainingJobStatus& status,
+                                              const Observed& observed) {
+  const CleanPodPolicy policy = job.spec.run_policy.clean_pod_policy;
+  const bool stops_running = policy != CleanPodPolicy::kNone || stopped_by_deadline(status);
+  std::vector<const ObservedPod*> pods;
+  for (const ObservedPod& pod : observed.pods) {
+    const bool of_earlier_attempt = pod.attempt != status.attempt;
+    const bool cleaned = policy == CleanPodPolicy::kAll || (stops_running && !has_ended(pod));
+    if (of_earlier_attempt || cleaned || pod.terminating()) pods.push_back(&pod);
+  }
+  return pods;
+}
+
+}  // namespace coxswain
