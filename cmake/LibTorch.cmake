@@ -16,6 +16,8 @@ add_library(coxswain_torch INTERFACE)
 target_include_directories(coxswain_torch SYSTEM INTERFACE
     ${torch_root}/include ${torch_root}/include/torch/csrc/api/include)
 target_compile_definitions(coxswain_torch INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
+# Programs too: a precompiled header is only good for the code model that it was made with.
+target_compile_options(coxswain_torch INTERFACE -fPIC)
 target_link_libraries(coxswain_torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
 # libtorch_cpu of the CUDA wheel itself needs libcudart and libcupti, found by its own run path.
 target_link_options(coxswain_torch INTERFACE -Wl,-rpath,${torch_root}/lib -Wl,--allow-shlib-undefined)
