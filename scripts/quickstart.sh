@@ -25,7 +25,7 @@ done
 
 OUTPUT=$ROOT/build/output
 RESULT=$OUTPUT/$job/$project
-QUESTION='What does “kluge” mean in hacker jargon?'
+QUESTION='What does “hacker” mean in hacker jargon?'
 
 answer() { OMP_NUM_THREADS=$(nproc) "$BUILD/bin/coxswain-worker" generate --prompt "$QUESTION" --max-new-tokens 60 "$@"; }
 quoted() { fold -s -w 90 | sed 's/^/    | /'; }
