@@ -56,8 +56,9 @@ mkdir -p "$OUTPUT"
 before=$(answer --model "$MODEL")
 
 step "Training: coxswain run examples/$job.yaml"
-if ! "$BUILD/bin/coxswain" run "examples/$job.yaml" --set "params.max_steps=$steps" \
-  --volume "models=$ROOT/build/models" --volume "data=$ROOT/build/data" --volume "output=$OUTPUT"; then
+if ! "$BUILD/bin/coxswain" run "examples/$job.yaml" --set "config.params.max_steps=$steps" \
+  --volume "models=$ROOT/build/models" --volume "data=$ROOT/build/data" --volume "output=$OUTPUT" \
+  --state-dir "$OUTPUT/.state/$job"; then
   die "the training did not complete; the lines above say why. What was done is kept: run this again to go on"
 fi
 
