@@ -69,11 +69,11 @@ Result<ResolvedTrainConfig> parse_llm_flags(const std::vector<std::string>& argu
   }
   if (!train)
     return bad_input("say --train: coxswain-runtime llm --train --model M --data-path D --project-name P.");
-  if (Result<void> expanded = expand_environment(settings, environment); !expanded)
-    return tl::unexpected(expanded.error());
-  Result<TrainConfig> config = config_from_settings(settings, "coxswain-runtime llm", flag_of);
+  const Result<std::vector<Setting>> expanded = expand_environment(settings, environment);
+  if (!expanded) return tl::unexpected(expanded.error());
+  Result<TrainConfig> config = config_from_settings(*expanded, "coxswain-runtime llm", flag_of);
   if (!config) return tl::unexpected(config.error());
-  return ResolvedTrainConfig{*std::move(config), yaml_of(settings)};
+  return ResolvedTrainConfig{*std::move(config), yaml_of(*expanded)};
 }
 
 }  // namespace coxswain

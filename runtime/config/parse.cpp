@@ -19,9 +19,7 @@ Result<std::vector<Setting>> read_settings(const std::string& yaml, const std::s
     if (!setting) return tl::unexpected(setting.error());
     settings->push_back(*setting);
   }
-  if (Result<void> expanded = expand_environment(*settings, environment); !expanded)
-    return tl::unexpected(expanded.error());
-  return settings;
+  return expand_environment(*settings, environment);
 }
 
 std::string name_by_path(const ConfigKey& key) {

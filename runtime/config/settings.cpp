@@ -117,9 +117,11 @@ Result<std::vector<Setting>> settings_from_yaml(const std::string& yaml, const s
   std::vector<Setting> settings;
   if (Result<void> collected = collect(root, "", origin, settings); !collected)
     return tl::unexpected(collected.error());
-  std::stable_partition(settings.begin(), settings.end(),
-                        [](const Setting& setting) { return !setting.under_params; });
-  return settings;
+  std::vector<Setting> ordered;
+  for (const bool under_params : {false, true})
+    for (const Setting& setting : settings)
+      if (setting.under_params == under_params) ordered.push_back(setting);
+  return ordered;
 }
 
 Result<Setting> setting_from_override(const std::string& override_text) {
@@ -137,13 +139,15 @@ Result<Setting> setting_from_override(const std::string& override_text) {
   }
 }
 
-Result<void> expand_environment(std::vector<Setting>& settings, const EnvironmentLookup& environment) {
-  for (Setting& setting : settings) {
+Result<std::vector<Setting>> expand_environment(const std::vector<Setting>& settings,
+                                                const EnvironmentLookup& environment) {
+  std::vector<Setting> expanded;
+  for (const Setting& setting : settings) {
     Result<YAML::Node> value = expand_node(setting.value, setting, environment);
     if (!value) return tl::unexpected(value.error());
-    setting.value = *value;
+    expanded.push_back({setting.key, *value, setting.label, setting.under_params});
   }
-  return {};
+  return expanded;
 }
 
 std::string yaml_of(const std::vector<Setting>& settings) {

@@ -14,9 +14,10 @@
 
 namespace coxswain {
 
+// Not assignable: assigning a YAML::Node changes what its other handles see.
 struct Setting {
   const ConfigKey* key;
-  YAML::Node value;
+  const YAML::Node value;
   std::string label;  // how messages call it: "config.yaml, line 4: params.lr", "--lr"
   bool under_params = false;
 };
@@ -27,8 +28,9 @@ Result<std::vector<Setting>> settings_from_yaml(const std::string& yaml, const s
 // "key=value"; the key by path or by field name.
 Result<Setting> setting_from_override(const std::string& override_text);
 
-// Replaces ${NAME} in scalars.
-Result<void> expand_environment(std::vector<Setting>& settings, const EnvironmentLookup& environment);
+// The same settings with ${NAME} in scalars replaced.
+Result<std::vector<Setting>> expand_environment(const std::vector<Setting>& settings,
+                                                const EnvironmentLookup& environment);
 
 // Applies them, and settles what depends on several of them. `name_key` is how a missing key is asked for.
 Result<TrainConfig> config_from_settings(const std::vector<Setting>& settings, const std::string& origin,
