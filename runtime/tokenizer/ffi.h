@@ -45,14 +45,10 @@ void coxswain_text_free(coxswain_text text);
 void coxswain_encoding_free(coxswain_encoding encoding);
 void coxswain_rendered_free(coxswain_rendered rendered);
 
-/* `json`: the content of a tokenizer.json. Its truncation and padding are turned off. `options`: a JSON
- * object
- *   {"special_tokens": ["<s>", ...], "frame": {"bos": "<s>" or null, "eos": "</s>" or null} or null}
- * special_tokens that the vocabulary has are matched as special tokens, whatever tokenizer.json says of them;
- * frame replaces the post-processor by one that adds just these (transformers' reading of add_bos_token and
- * add_eos_token). */
-coxswain_tokenizer* coxswain_tokenizer_load(const char* json, size_t length, const char* options,
-                                            size_t options_length, coxswain_text* error);
+/* `json`: the content of a tokenizer.json. Its truncation and padding are turned off. `special_tokens`: a JSON array of
+ * strings; those that the vocabulary has are matched as special tokens, whatever tokenizer.json says of them. */
+coxswain_tokenizer* coxswain_tokenizer_load(const char* json, size_t length, const char* special_tokens,
+                                            size_t special_tokens_length, coxswain_text* error);
 void coxswain_tokenizer_free(coxswain_tokenizer* tokenizer);
 bool coxswain_tokenizer_encode(const coxswain_tokenizer* tokenizer, const char* text, size_t length,
                                bool add_special_tokens, bool with_spans, coxswain_encoding* out,

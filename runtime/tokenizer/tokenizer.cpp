@@ -58,19 +58,6 @@ std::map<std::string, std::string> named_tokens(const FolderFiles& files) {
   return tokens;
 }
 
-json load_options(const FolderFiles& files, const std::map<std::string, std::string>& tokens) {
-  json options = {{"special_tokens", json::array()}, {"frame", nullptr}};
-  for (const auto& [name, text] : tokens) options["special_tokens"].push_back(text);
-  const json& config = files.tokenizer_config;
-  auto wants = [&](const char* key) { return config.contains(key) && config[key] == true; };
-  if (config.contains("add_bos_token") || config.contains("add_eos_token")) {
-    auto text = [&](const char* name) { return tokens.contains(name) ? json(tokens.at(name)) : json(); };
-    options["frame"] = {{"bos", wants("add_bos_token") ? text("bos_token") : json()},
-                        {"eos", wants("add_eos_token") ? text("eos_token") : json()}};
-  }
-  return options;
-}
-
 std::vector<int64_t> numbered_ids(const FolderFiles& files, const char* key) {
   for (const json* source : {&files.generation_config, &files.config}) {
     if (!source->contains(key)) continue;
@@ -131,10 +118,12 @@ Result<Tokenizer> Tokenizer::load(const std::filesystem::path& model_folder) {
   if (!files) return tl::unexpected(files.error());
 
   auto tokens = named_tokens(*files);
-  const std::string options = load_options(*files, tokens).dump();
+  json named = json::array();
+  for (const auto& [name, text] : tokens) named.push_back(text);
+  const std::string special = named.dump();
   coxswain_text error{};
   auto* handle =
-      coxswain_tokenizer_load((*content)->data(), (*content)->size(), options.data(), options.size(), &error);
+      coxswain_tokenizer_load((*content)->data(), (*content)->size(), special.data(), special.size(), &error);
   if (!handle) return bad_input(path.string() + " can't be loaded: " + take(error) + ".");
   Tokenizer tokenizer(handle);
   tokenizer.special_ = resolve(tokenizer, *files, std::move(tokens));

@@ -111,12 +111,12 @@ pub unsafe extern "C" fn coxswain_rendered_free(rendered: Rendered) {
 pub unsafe extern "C" fn coxswain_tokenizer_load(
     json: *const c_char,
     length: usize,
-    options: *const c_char,
-    options_length: usize,
+    special_tokens: *const c_char,
+    special_tokens_length: usize,
     error: *mut Text,
 ) -> *mut Tokenizer {
     guarded(error, || {
-        let tokenizer = load_tokenizer(text_of(json, length)?, text_of(options, options_length)?)?;
+        let tokenizer = load_tokenizer(text_of(json, length)?, text_of(special_tokens, special_tokens_length)?)?;
         Ok(Box::into_raw(Box::new(tokenizer)))
     })
     .unwrap_or(ptr::null_mut())
