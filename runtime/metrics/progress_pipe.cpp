@@ -79,8 +79,8 @@ void ProgressPipe::error(contract::ExitCode exit_code, const std::string& messag
   std::string line;
   do {
     line = dump({{"event", "error"}, {"exit_code", static_cast<int>(exit_code)}, {"message", text}}) + "\n";
-    // Cut by what is too much, but at least one byte: escapes make a line longer than its text.
-    if (line.size() > PIPE_BUF) text.resize(text.size() - std::min(text.size(), line.size() - PIPE_BUF));
+    // In proportion, for escapes make a line longer than its text.
+    if (line.size() > PIPE_BUF) text.resize(text.size() * PIPE_BUF / line.size());
   } while (line.size() > PIPE_BUF);
   if (write_line(line) || errno != EAGAIN) return;
   pollfd room{*fd_, POLLOUT, 0};
