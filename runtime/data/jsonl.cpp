@@ -63,6 +63,23 @@ std::string reason_of(const OrderedJson::parse_error& error) {
   return text;
 }
 
+// Deeper than this no row is meant, and what walks a row later (copies, templates) recurses.
+constexpr int kMaxNesting = 100;
+
+int nesting(std::string_view line) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
+    if (c == ']' || c == '}') --depth;
+  }
+  return deepest;
+}
+
 bool continues(unsigned char c) {
   return (c & 0xC0) == 0x80;
 }
@@ -87,6 +104,9 @@ Result<OrderedJson> parse_line(const std::string& where, std::string_view line) 
   if (auto byte = find_invalid_utf8(line)) {
     return bad_input(where + " is not valid UTF-8 at byte " + std::to_string(*byte + 1) +
                      " of the line; save the file as UTF-8.");
+  }
+  if (nesting(line) > kMaxNesting) {
+    return bad_input(where + " is nested deeper than " + std::to_string(kMaxNesting) + " levels.");
   }
   try {
     auto row = OrderedJson::parse(line);

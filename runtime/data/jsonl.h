@@ -17,7 +17,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 // Maps the file and calls `use(line number from 1, the line's object)` for each line that isn't blank; ends
 // at the first failure, its own or `use`'s. A file that can't be opened, invalid UTF-8 (line, byte from 1),
-// broken JSON (line, column, what is wrong) and a line that is no object are bad inputs that name the file.
+// broken JSON (line, column, what is wrong), a line that is no object and one nested beyond 100 levels are
+// bad inputs that name the file.
 Result<void> for_each_json_line(const std::filesystem::path& path,
                                 const std::function<Result<void>(int64_t line, const OrderedJson& row)>& use);
 

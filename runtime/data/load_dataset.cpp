@@ -43,10 +43,11 @@ Result<RowFormat> detect_format(const TrainConfig& config, const OrderedJson& ro
   if (chat && row.contains(kMessages)) return RowFormat{RowFormat::Kind::kChat, kMessages};
   if (row.contains(text)) return RowFormat{RowFormat::Kind::kText, text};
   const std::string missing = chat ? std::string(kMessages) + ", " + text : text;
-  return bad_input((chat ? "no column to train on. Required: messages (or " + text + ", or input_ids)"
-                         : "no column to train on. Required: " + text + " (or input_ids)") +
+  return bad_input("no column to train on. Required: " +
+                   (chat ? "messages (or " + text + ", or input_ids)" : text + " (or input_ids)") +
                    "; missing: " + missing + "; available: " + column_names(row) +
-                   ". Rename a column, or name it by column_mapping.text_column");
+                   ". Rename a column, or name it by column_mapping.text_column" +
+                   (row.contains(kMessages) ? "; conversations are trained on with trainer: sft" : ""));
 }
 
 // Reads one file into a data set.

@@ -45,8 +45,9 @@ void coxswain_text_free(coxswain_text text);
 void coxswain_encoding_free(coxswain_encoding encoding);
 void coxswain_rendered_free(coxswain_rendered rendered);
 
-/* `json`: the content of a tokenizer.json. Its truncation and padding are turned off. `special_tokens`: a JSON array of
- * strings; those that the vocabulary has are matched as special tokens, whatever tokenizer.json says of them. */
+/* `json`: the content of a tokenizer.json. Its truncation and padding are turned off. `special_tokens`: a
+ * JSON array of strings; those that the vocabulary has are matched as special tokens, whatever tokenizer.json
+ * says of them. */
 coxswain_tokenizer* coxswain_tokenizer_load(const char* json, size_t length, const char* special_tokens,
                                             size_t special_tokens_length, coxswain_text* error);
 void coxswain_tokenizer_free(coxswain_tokenizer* tokenizer);

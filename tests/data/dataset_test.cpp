@@ -140,6 +140,7 @@ TEST_F(LoadDataset, ListsColumnsWhereOneIsMissing) {
   EXPECT_THAT(error("{\"text\": \"a\"}\n{\"texts\": \"b\"}"),
               AllOf(HasSubstr("train.jsonl line 2: "),
                     HasSubstr("Required: text; missing: text; available: texts.")));
+  EXPECT_THAT(error(R"({"messages": []})"), HasSubstr("; conversations are trained on with trainer: sft."));
   config_.trainer = Trainer::kSft;
   EXPECT_THAT(error(R"({"prompt": "a"})"),
               HasSubstr("Required: messages (or text, or input_ids); missing: messages, text; "

@@ -48,6 +48,15 @@ TEST(Jsonl, NamesTheBrokenLine) {
   EXPECT_THAT(read("[1]").error, HasSubstr("line 1 must be a JSON object, but is a list."));
 }
 
+TEST(Jsonl, RefusesALineThatIsNestedWithoutEnd) {
+  const auto nested = [](int depth) {
+    return "{\"a\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
+  };
+  EXPECT_THAT(read(nested(100000)).error, HasSubstr("line 1 is nested deeper than 100 levels."));
+  EXPECT_EQ(read(nested(99)).error, "");
+  EXPECT_EQ(read(R"({"a": "\"[[[", "b": ")" + std::string(200, '[') + "\"}").error, "");
+}
+
 TEST(Jsonl, NamesTheByteThatIsNoUtf8) {
   EXPECT_THAT(read("{\"a\": 1}\n{\"a\": \"x\xFFy\"}\n").error,
               HasSubstr("d.jsonl line 2 is not valid UTF-8 at byte 9"));
