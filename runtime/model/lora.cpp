@@ -101,13 +101,15 @@ nlohmann::json adapter_config(const LoraConfig& config, const std::string& base_
   const auto targets =
       all_linear(config) ? adapted
                          : std::set<std::string>(config.target_modules.begin(), config.target_modules.end());
+  const bool whole = config.alpha == std::floor(config.alpha);  // peft writes 32, not 32.0
   return {{"base_model_name_or_path", base_model},
           {"bias", "none"},
           {"exclude_modules", nullptr},
           {"fan_in_fan_out", false},
           {"inference_mode", true},
           {"init_lora_weights", true},
-          {"lora_alpha", config.alpha},
+          {"lora_alpha",
+           whole ? nlohmann::json(static_cast<int64_t>(config.alpha)) : nlohmann::json(config.alpha)},
           {"lora_bias", false},
           {"lora_dropout", config.dropout},
           {"modules_to_save", nullptr},

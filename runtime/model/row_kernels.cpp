@@ -11,6 +11,11 @@
 #define COXSWAIN_FOR_EACH_CPU
 #endif
 
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+// glibc has vector variants of expf, but tells the compiler only under -ffast-math as a whole.
+extern "C" __attribute__((simd("notinbranch"))) float expf(float) noexcept;
+#endif
+
 namespace coxswain {
 
 COXSWAIN_FOR_EACH_CPU
@@ -37,14 +42,14 @@ void rms_norm_row_backward(const float* __restrict x, const float* __restrict we
 
 COXSWAIN_FOR_EACH_CPU
 void silu_mul(const float* __restrict gate, const float* __restrict up, int64_t n, float* __restrict y) {
-  for (int64_t i = 0; i < n; ++i) y[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+  for (int64_t i = 0; i < n; ++i) y[i] = gate[i] / (1.0f + ::expf(-gate[i])) * up[i];
 }
 
 COXSWAIN_FOR_EACH_CPU
 void silu_mul_backward(const float* __restrict gate, const float* __restrict up, const float* __restrict dy,
                        int64_t n, float* __restrict dgate, float* __restrict dup) {
   for (int64_t i = 0; i < n; ++i) {
-    const float sigmoid = 1.0f / (1.0f + std::exp(-gate[i]));
+    const float sigmoid = 1.0f / (1.0f + ::expf(-gate[i]));
     dup[i] = dy[i] * gate[i] * sigmoid;
     dgate[i] = dy[i] * up[i] * sigmoid * (1.0f + gate[i] * (1.0f - sigmoid));
   }
@@ -75,7 +80,7 @@ double cross_entropy_row(float* logits, int64_t n, int64_t target) {
   const float of_target = logits[target] - largest;
   float sum = 0;
   for (int64_t i = 0; i < n; ++i) {
-    logits[i] = std::exp(logits[i] - largest);
+    logits[i] = ::expf(logits[i] - largest);
     sum += logits[i];
   }
   const float scale = 1.0f / sum;
