@@ -54,7 +54,8 @@ class Dataset {
 //   messages (trainer sft)       each line a row: the chat template rendered and tokenized; labels by
 //   response_only_loss text, trainer sft            each line a row, cut to the block size text, trainer
 //   default        samples packed into rows of the block size
-// Every failure is a bad input (exit code 2) that names file, line and field.
+// Every failure is a bad input (exit code 2) that names file, line and field. A row without target is kept;
+// if no row has one, that is a failure.
 Result<Dataset> load_dataset(const TrainConfig& config);
 
 // The file that data.path means: itself, or {train_split}.jsonl in it, or the only .jsonl file in it.

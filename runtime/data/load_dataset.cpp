@@ -259,6 +259,11 @@ Result<Dataset> load_dataset(const TrainConfig& config) {
   if (!read) return tl::unexpected(read.error());
   Dataset dataset = loader.finish();
   if (dataset.size() == 0) return bad_input(file->string() + " has no row to train on; it is empty.");
+  if (dataset.rows_without_target() == dataset.size()) {
+    return bad_input("No row of " + file->string() + " has a token to train on within block_size " +
+                     std::to_string(block.tokens) +
+                     "; give longer rows, a larger block_size, or response_only_loss: false.");
+  }
   if (block.notice) dataset.add_notice(*block.notice);
   return dataset;
 }

@@ -99,24 +99,34 @@ TEST_F(LoadDataset, RendersConversations) {
 
   config_.block_size = 7;  // cuts the span
   EXPECT_THAT(load(row)->row(0).labels, ElementsAre(-100, -100, -100, -100, -100, -100, '2'));
-  config_.block_size = 5;  // leaves no target
-  dataset = load(row);
-  EXPECT_EQ(dataset->size(), 1);
-  EXPECT_EQ(dataset->rows_without_target(), 1);
-  EXPECT_THAT(dataset->notices(), Contains(HasSubstr("1 row(s) of the training data have no target token")));
-
   config_.response_only_loss = false;
   EXPECT_EQ(load(row)->row(0).labels, load(row)->row(0).ids);
   config_.data.chat_template = "none";
   EXPECT_THAT(load(row)->row(0).ids, ElementsAre('x', kEos));
 }
 
+TEST_F(LoadDataset, KeepsRowsWithoutTargetAndSaysSoOnce) {
+  config_.trainer = Trainer::kSft;
+  config_.block_size = 8;
+  const std::string cut_off =
+      R"({"messages": [{"role": "user", "content": "12345"}, {"role": "assistant", "content": "2"}]})";
+  const std::string fits =
+      R"({"messages": [{"role": "user", "content": "1"}, {"role": "assistant", "content": "2"}]})";
+  const auto dataset = load(cut_off + "\n" + fits + "\n" + cut_off);
+  ASSERT_TRUE(dataset) << dataset.error().message;
+  EXPECT_EQ(dataset->size(), 3);
+  EXPECT_EQ(dataset->rows_without_target(), 2);
+  EXPECT_THAT(dataset->notices(), Contains(HasSubstr("2 row(s) of the training data have no target token")));
+  EXPECT_THAT(error(cut_off), AllOf(HasSubstr("No row of"), HasSubstr("within block_size 8")));
+}
+
 TEST_F(LoadDataset, TextColumnMayNameTheConversation) {
   config_.trainer = Trainer::kSft;
   config_.data.text_column = "turns";
-  const auto dataset = load(R"({"turns": [{"role": "user", "content": "1"}], "messages": 3})");
+  const auto dataset = load(
+      R"({"turns": [{"role": "user", "content": "1"}, {"role": "assistant", "content": ""}], "messages": 3})");
   ASSERT_TRUE(dataset) << dataset.error().message;
-  EXPECT_THAT(dataset->row(0).ids, ElementsAre('u', ':', '1', kEnd));
+  EXPECT_THAT(dataset->row(0).ids, ElementsAre('u', ':', '1', kEnd, 'a', ':', kEnd));
 }
 
 TEST_F(LoadDataset, TakesTokensAsTheyAreAndNeedsNoTokenizer) {
