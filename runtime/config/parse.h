@@ -27,8 +27,8 @@ Result<TrainConfig> load_train_config(const std::filesystem::path& path,
                                       const std::vector<std::string>& overrides,
                                       const EnvironmentLookup& environment);
 
-// A checked configuration and the YAML text that says all of it, for other processes to read: `${NAME}`
-// replaced, without the keys that have no effect (so no token is in it).
+// A checked configuration and the YAML text that gives the same one, for other processes to read: `${NAME}`
+// replaced, a token or user name by the word "hidden".
 struct ResolvedTrainConfig {
   TrainConfig config;
   std::string yaml;

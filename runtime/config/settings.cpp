@@ -152,9 +152,12 @@ Result<std::vector<Setting>> expand_environment(const std::vector<Setting>& sett
 
 std::string yaml_of(const std::vector<Setting>& settings) {
   YAML::Node root(YAML::NodeType::Map);
-  for (const Setting& setting : settings)
-    if (setting.key->answer == KeyAnswer::kImplemented)
-      section_of(root, setting.key->section)[setting.key->yaml_name] = setting.value;
+  for (const Setting& setting : settings) {
+    const ConfigKey& key = *setting.key;
+    if (key.answer == KeyAnswer::kUnsupported) continue;  // its value asks for nothing
+    const bool hide = key.is_secret && !is_none(setting.value);
+    section_of(root, key.section)[key.yaml_name] = hide ? YAML::Node("hidden") : setting.value;
+  }
   YAML::Emitter emitter;
   emitter << root;
   return std::string(emitter.c_str()) + "\n";

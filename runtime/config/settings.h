@@ -36,7 +36,8 @@ Result<std::vector<Setting>> expand_environment(const std::vector<Setting>& sett
 Result<TrainConfig> config_from_settings(const std::vector<Setting>& settings, const std::string& origin,
                                          std::string (*name_key)(const ConfigKey&));
 
-// The settings that count, as the text of a configuration file; keys without effect left out.
+// The settings as the text of a configuration file that gives the same TrainConfig; a secret is replaced by a
+// word.
 std::string yaml_of(const std::vector<Setting>& settings);
 
 }  // namespace coxswain

@@ -97,18 +97,10 @@ Result<AgentOptions> agent_options(const LaunchFlags& flags, const EnvironmentLo
   return options;
 }
 
-void print_notices(const TrainConfig& config, const AgentOptions& options) {
-  if (options.node.node_rank != 0) return;
-  for (const std::string& notice : config.notices)
-    std::fprintf(stderr, "coxswain: note: %s\n", notice.c_str());
-}
-
-int launch(const TrainConfig& config, const std::string& config_path, const LaunchFlags& flags,
-           const EnvironmentLookup& environment) {
+int launch(const std::string& config_path, const LaunchFlags& flags, const EnvironmentLookup& environment) {
   Result<AgentOptions> options = agent_options(flags, environment);
   if (!options) return report_failure(options.error(), environment);
   options->config_path = config_path;
-  print_notices(config, *options);
   return run_agent(*options, environment);
 }
 
@@ -121,13 +113,12 @@ int launch_file(const std::string& path, const std::vector<std::string>& overrid
         environment);
   if (overrides.empty()) {
     const Result<TrainConfig> config = load_train_config(path, {}, environment);
-    return config ? launch(*config, path, flags, environment) : report_failure(config.error(), environment);
+    return config ? launch(path, flags, environment) : report_failure(config.error(), environment);
   }
   const Result<ResolvedTrainConfig> resolved = resolve_train_config(path, overrides, environment);
   if (!resolved) return report_failure(resolved.error(), environment);
   const Result<ResolvedConfig> file = ResolvedConfig::make(resolved->yaml);
-  return file ? launch(resolved->config, file->path(), flags, environment)
-              : report_failure(file.error(), environment);
+  return file ? launch(file->path(), flags, environment) : report_failure(file.error(), environment);
 }
 
 int launch_flags(std::vector<std::string> arguments, const EnvironmentLookup& environment) {
@@ -145,8 +136,7 @@ int launch_flags(std::vector<std::string> arguments, const EnvironmentLookup& en
   const Result<ResolvedTrainConfig> parsed = parse_llm_flags(own.remaining(), environment);
   if (!parsed) return report_failure(parsed.error(), environment);
   const Result<ResolvedConfig> file = ResolvedConfig::make(parsed->yaml);
-  return file ? launch(parsed->config, file->path(), flags, environment)
-              : report_failure(file.error(), environment);
+  return file ? launch(file->path(), flags, environment) : report_failure(file.error(), environment);
 }
 
 void print_llm_help() {

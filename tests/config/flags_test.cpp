@@ -71,6 +71,7 @@ TEST(LlmFlags, TheYamlForWorkersSaysTheSameWithoutTheToken) {
   EXPECT_THAT(parsed->yaml, Not(HasSubstr("hf_secret")));
   const Result<TrainConfig> again = parse_train_config(parsed->yaml, "resolved", {}, process_environment());
   ASSERT_TRUE(again) << again.error().message << "\n" << parsed->yaml;
+  EXPECT_EQ(again->notices.size(), parsed->config.notices.size());
   EXPECT_EQ(again->base_model, "m: x");
   EXPECT_EQ(again->project_name, "p");
   EXPECT_EQ(again->data.path, "d");

@@ -144,7 +144,6 @@ TEST_F(AgentTest, GivesEachWorkerItsPlaceAndMarksItsLines) {
     EXPECT_THAT(err(), HasSubstr(prefix + "oops\n"));
   }
   EXPECT_FALSE(fs::exists(file("termination")));
-  EXPECT_THAT(err(), HasSubstr("note: backend has no effect"));
 }
 
 TEST_F(AgentTest, NumbersRanksAcrossNodesAndLeavesAnOuterThreadCountAlone) {
@@ -164,7 +163,6 @@ TEST_F(AgentTest, NumbersRanksAcrossNodesAndLeavesAnOuterThreadCountAlone) {
   EXPECT_EQ(run({"launch", "--nproc-per-node", "2"}), 0) << err();
   EXPECT_THAT(out(), AllOf(HasSubstr("RANK=4\n"), HasSubstr("RANK=5\n"), HasSubstr("WORLD_SIZE=6\n"),
                            HasSubstr("OMP_NUM_THREADS=5\n")));
-  EXPECT_THAT(err(), Not(HasSubstr("note:")));  // said once a job, by node rank 0
   ::close(listener);
 }
 
@@ -172,7 +170,7 @@ TEST_F(AgentTest, PassesOneWorkersOutputOnUntouched) {
   set("FAKE_WORKER", "say hello complain oops exit 0");
   ASSERT_EQ(run({"launch"}), 0);
   EXPECT_EQ(out(), "hello\n");
-  EXPECT_THAT(err(), HasSubstr("\noops\n"));
+  EXPECT_THAT(err(), testing::EndsWith("oops\n"));
 }
 
 TEST_F(AgentTest, TheErrorThatAWorkerReportsBecomesTheTerminationMessage) {
