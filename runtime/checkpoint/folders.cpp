@@ -71,12 +71,12 @@ Result<std::vector<CheckpointFolder>> complete_checkpoints(const fs::path& direc
 }
 
 std::vector<CheckpointFolder> surplus_checkpoints(const std::vector<CheckpointFolder>& complete, int limit,
-                                                  std::optional<int64_t> best_step) {
+                                                  const std::set<int64_t>& keep_steps) {
   std::vector<CheckpointFolder> surplus;
   if (limit <= 0 || complete.empty()) return surplus;
   for (size_t i = 0; i + 1 < complete.size(); ++i) {
     if (complete.size() - surplus.size() <= static_cast<size_t>(limit)) break;
-    if (best_step && complete[i].step == *best_step) continue;
+    if (keep_steps.contains(complete[i].step)) continue;
     surplus.push_back(complete[i]);
   }
   return surplus;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,10 @@ bool is_complete(const std::filesystem::path& checkpoint);
 Result<std::vector<CheckpointFolder>> complete_checkpoints(const std::filesystem::path& directory,
                                                            CheckpointKind kind);
 
-// What to delete so that `limit` are kept: the oldest, never the newest, never that of `best_step` (which
-// then stays beyond the limit). `complete` is in rising order; a limit of 0 or less keeps all.
+// What to delete so that `limit` are kept: the oldest, never the newest, and never those of `keep_steps` (the
+// best, the one just saved), which then stay beyond the limit. `complete` is in rising order; a limit of 0 or
+// less keeps all.
 std::vector<CheckpointFolder> surplus_checkpoints(const std::vector<CheckpointFolder>& complete, int limit,
-                                                  std::optional<int64_t> best_step);
+                                                  const std::set<int64_t>& keep_steps);
 
 }  // namespace coxswain

@@ -19,7 +19,9 @@ void test_hold(const char* point, int rank, int64_t step) {
   std::ifstream in(hold);
   std::string wanted_point;
   int wanted_rank = -1;
-  if (!(in >> wanted_point >> wanted_rank) || wanted_point != point || wanted_rank != rank) return;
+  int64_t first_step = 0;
+  if (!(in >> wanted_point >> wanted_rank >> first_step)) return;
+  if (wanted_point != point || wanted_rank != rank || step < first_step) return;
   std::ofstream(fs::path(folder) / "held.tmp") << step << ' ' << ::getpid() << '\n';
   fs::rename(fs::path(folder) / "held.tmp", fs::path(folder) / "held");
   while (fs::exists(hold)) std::this_thread::sleep_for(std::chrono::milliseconds(10));

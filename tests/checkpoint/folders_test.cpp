@@ -60,19 +60,23 @@ TEST(Folders, AFolderThatIsNotThereHoldsNone) {
 }
 
 TEST(Retention, KeepsTheNewest) {
-  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3, 4}), 2, std::nullopt)), ElementsAre(1, 2));
-  EXPECT_THAT(surplus_checkpoints(with_steps({1, 2}), 2, std::nullopt), IsEmpty());
-  EXPECT_THAT(surplus_checkpoints(with_steps({}), 1, std::nullopt), IsEmpty());
+  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3, 4}), 2, {})), ElementsAre(1, 2));
+  EXPECT_THAT(surplus_checkpoints(with_steps({1, 2}), 2, {}), IsEmpty());
+  EXPECT_THAT(surplus_checkpoints(with_steps({}), 1, {}), IsEmpty());
 }
 
 TEST(Retention, NeverTheBestNorTheNewest) {
-  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 1, 1)), ElementsAre(2));
-  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 2, 1)), ElementsAre(2));
-  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 1, 3)), ElementsAre(1, 2));
+  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 1, {1})), ElementsAre(2));
+  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 2, {1})), ElementsAre(2));
+  EXPECT_THAT(steps(surplus_checkpoints(with_steps({1, 2, 3}), 1, {3})), ElementsAre(1, 2));
+}
+
+TEST(Retention, ASaveBelowThoseOfAnEarlierRunStays) {
+  EXPECT_THAT(steps(surplus_checkpoints(with_steps({10, 90, 100}), 1, {10})), ElementsAre(90));
 }
 
 TEST(Retention, WithoutALimitAllStay) {
-  EXPECT_THAT(surplus_checkpoints(with_steps({1, 2, 3}), 0, std::nullopt), IsEmpty());
+  EXPECT_THAT(surplus_checkpoints(with_steps({1, 2, 3}), 0, {}), IsEmpty());
 }
 
 }  // namespace
