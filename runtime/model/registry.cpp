@@ -38,7 +38,9 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
 std::string shape_text(at::IntArrayRef shape) {
   std::vector<std::string> sizes;
   for (int64_t size : shape) sizes.push_back(std::to_string(size));
-  return "[" + joined(sizes, ", ") + "]";
+  return std::string("[")
+      .append(joined(sizes, ", "))
+      .append("]");  // operator+: a false alarm of g++ 12 at -O3
 }
 
 Result<json> read_json_object(const std::string& path) {
