@@ -318,7 +318,6 @@ ApiResult<Json> MemoryApi::replace(const Resource& resource, const Json& current
 
 ApiResult<Json> MemoryApi::checked_update(const Resource& resource, const std::string& ns, const Json& object,
                                           const WriteOptions& options, bool status_only) {
-  std::lock_guard lock(mutex_);
   const Json* current = find(resource, ns, name_of(object));
   if (current == nullptr) return not_found(resource, name_of(object));
   if (!uid_of(object).empty() && uid_of(object) != uid_of(*current)) {
