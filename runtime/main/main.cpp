@@ -189,7 +189,7 @@ int run(int argc, char** argv) {
   // These take arguments that are not ours to understand.
   if (!arguments.empty()) {
     const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-    if (arguments[0] == "train" || arguments[0] == "env")
+    if (arguments[0] == "train" || arguments[0] == "env" || arguments[0] == "generate")
       return become_worker(arguments[0], rest, environment);
     if (arguments[0] == "llm") {
       const bool help =
@@ -221,6 +221,7 @@ int run(int argc, char** argv) {
   app.add_subcommand("llm", "Train with flags instead of a file; see llm --help");
   app.add_subcommand("train", "One worker: what launch starts for each process (coxswain-worker train)");
   app.add_subcommand("env", "Report what this machine offers for training (coxswain-worker env)");
+  app.add_subcommand("generate", "Answer a prompt with a model (coxswain-worker generate)");
   CLI::App* keys_command = app.add_subcommand("keys", "Print every key of the configuration, as Markdown");
   try {
     app.parse(argc, argv);
