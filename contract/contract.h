@@ -16,7 +16,8 @@ inline constexpr char kLabelJobName[] = "training.coxswain.dev/job-name";
 inline constexpr char kLabelNodeRank[] = "training.coxswain.dev/node-rank";
 inline constexpr char kLabelAttempt[] = "training.coxswain.dev/attempt";
 
-// --- Environment of a training container (reserved: a template that sets one of these is overridden) --------
+// --- Environment of a training container (reserved: a template that sets one of these is overridden)
+// --------
 inline constexpr char kEnvMasterAddr[] = "MASTER_ADDR";
 inline constexpr char kEnvMasterPort[] = "MASTER_PORT";
 inline constexpr char kEnvNodes[] = "NNODES";
@@ -42,15 +43,16 @@ inline constexpr char kEnvRecoveryDir[] = "COXSWAIN_RECOVERY_DIR";  // recovery 
 inline constexpr char kEnvPythonUnbuffered[] = "PYTHONUNBUFFERED";
 
 inline constexpr const char* kReservedEnv[] = {
-    kEnvMasterAddr,   kEnvMasterPort,          kEnvNodes,          kEnvNodeRank,      kEnvProcessesPerNode,
-    kEnvRank,         kEnvLocalRank,           kEnvWorldSize,      kEnvLocalWorldSize, kEnvPetNodes,
-    kEnvPetNodeRank,  kEnvPetProcessesPerNode, kEnvPetMasterAddr,  kEnvPetMasterPort, kEnvJobName,
-    kEnvJobUid,       kEnvJobAttempt,          kEnvConfig,         kEnvOutputDir,     kEnvRecoveryDir,
+    kEnvMasterAddr,       kEnvMasterPort,    kEnvNodes,       kEnvNodeRank,
+    kEnvProcessesPerNode, kEnvRank,          kEnvLocalRank,   kEnvWorldSize,
+    kEnvLocalWorldSize,   kEnvPetNodes,      kEnvPetNodeRank, kEnvPetProcessesPerNode,
+    kEnvPetMasterAddr,    kEnvPetMasterPort, kEnvJobName,     kEnvJobUid,
+    kEnvJobAttempt,       kEnvConfig,        kEnvOutputDir,   kEnvRecoveryDir,
     kEnvPythonUnbuffered};
 
 // Read by the agent and set by whoever stands in for the kubelet; never by the operator.
-inline constexpr char kEnvAgentPort[] = "COXSWAIN_AGENT_PORT";              // default: kAgentPort
-inline constexpr char kEnvTerminationLog[] = "COXSWAIN_TERMINATION_LOG";    // default: kTerminationLog
+inline constexpr char kEnvAgentPort[] = "COXSWAIN_AGENT_PORT";            // default: kAgentPort
+inline constexpr char kEnvTerminationLog[] = "COXSWAIN_TERMINATION_LOG";  // default: kTerminationLog
 // Seconds between recovery checkpoints (spec.recovery.intervalSeconds); 0: none but the one on SIGTERM.
 inline constexpr char kEnvRecoveryInterval[] = "COXSWAIN_RECOVERY_INTERVAL_SECONDS";
 // From agent to worker: the number of an open pipe to write progress lines to (see Progress below).
@@ -58,10 +60,12 @@ inline constexpr char kEnvProgressFd[] = "COXSWAIN_PROGRESS_FD";
 
 // --- Paths in a pod ----------------------------------------------------------------------------------------
 inline constexpr char kConfigDir[] = "/etc/coxswain";
-inline constexpr char kConfigPath[] = "/etc/coxswain/config.yaml";  // key config.yaml of the attempt's ConfigMap
+inline constexpr char kConfigPath[] =
+    "/etc/coxswain/config.yaml";  // key config.yaml of the attempt's ConfigMap
 inline constexpr char kConfigKey[] = "config.yaml";
 inline constexpr char kOutputMount[] = "/output";  // COXSWAIN_OUTPUT_DIR = /output/<job>
-inline constexpr char kRecoveryFolder[] = ".recovery";  // COXSWAIN_RECOVERY_DIR = <output dir>/.recovery/<uid>
+inline constexpr char kRecoveryFolder[] =
+    ".recovery";  // COXSWAIN_RECOVERY_DIR = <output dir>/.recovery/<uid>
 inline constexpr char kTerminationLog[] = "/dev/termination-log";
 inline constexpr int kTerminationMessageMaxBytes = 4096;
 
@@ -73,7 +77,8 @@ inline constexpr char kRuntimeProgram[] = "coxswain-runtime";  // the runtime im
 inline constexpr int kMasterPort = 29500;  // rank 0's TCPStore
 inline constexpr int kAgentPort = 9470;    // every agent's /progress, /metrics, /healthz
 
-// --- Exit codes of the runtime ------------------------------------------------------------------------------
+// --- Exit codes of the runtime
+// ------------------------------------------------------------------------------
 enum class ExitCode : int {
   kDone = 0,
   kBadInput = 2,            // bad configuration or data: the same again would fail the same; never retried
@@ -85,8 +90,9 @@ enum class ExitCode : int {
   kPortInUse = 78,          // the master's or the agent's port is taken
 };
 
-// --- Progress ------------------------------------------------------------------------------------------------
-// A worker writes one JSON object a line to kEnvProgressFd (never more than PIPE_BUF bytes a line); the agent keeps
+// --- Progress
+// ------------------------------------------------------------------------------------------------ A worker
+// writes one JSON object a line to kEnvProgressFd (never more than PIPE_BUF bytes a line); the agent keeps
 // the last of each worker and serves it. Kinds, by "event":
 //   {"event":"phase","phase":"load"|"rendezvous"|"train"|"save"|"done"}
 //   {"event":"step","step":N,"total_steps":N,"epoch":F,"loss":F,"grad_norm":F,"learning_rate":F,"tokens_per_second":F}

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <string>
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "contract/contract.h"
 
 namespace coxswain {
 
-// One clear sentence for a person (which field or file, what it was, what is allowed, what to do), and the exit code
-// that the program ends with if nobody handles it.
+// One clear sentence for a person (which field or file, what it was, what is allowed, what to do), and the
+// exit code that the program ends with if nobody handles it.
 struct Failure {
   contract::ExitCode code = contract::ExitCode::kInternal;
   std::string message;
