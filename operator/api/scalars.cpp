@@ -47,9 +47,8 @@ std::optional<double> parse_quantity(const std::string& text) {
   const double number = std::strtod(part[1].str().c_str(), nullptr);
   if (part[2].matched) return number * std::pow(1024.0, 1 + std::string("KMGTPE").find(part[2].str()));
   if (part[3].matched) {
-    const std::string suffix = part[3].str();
-    const int power = suffix == "k" ? 3 : static_cast<int>(std::string("numkMGTPE").find(suffix)) * 3 - 9;
-    return number * std::pow(10.0, power);
+    const auto place = static_cast<int>(std::string("num.kMGTPE").find(part[3].str()));  // the point: 10^0
+    return number * std::pow(10.0, place * 3 - 9);
   }
   if (part[4].matched) return number * std::pow(10.0, std::strtod(part[4].str().c_str(), nullptr));
   return number;

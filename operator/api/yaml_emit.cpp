@@ -85,6 +85,10 @@ void emit(YAML::Emitter& out, const Json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     emit_string(out, value.get_ref<const std::string&>());
+  } else if (value.is_boolean()) {
+    out << value.get<bool>();
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
     out << number_text(value);
   }

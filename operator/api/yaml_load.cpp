@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <regex>
-#include <sstream>
 
 #include "operator/api/parse.h"
 
@@ -14,7 +14,7 @@ namespace coxswain {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr int64_t kMaxNodes = 1'000'000;  // what a few lines of nested aliases can grow into
+constexpr int64_t kMaxNodes = 100'000;  // what a few lines of nested aliases can grow into
 
 // Thrown and caught in this file only.
 struct YamlProblem {
@@ -26,7 +26,7 @@ class Converter {
  public:
   Json convert(const YAML::Node& node, int depth = 0) {
     if (depth > kMaxDepth) throw YamlProblem{line(node), "is nested more than 100 deep"};
-    if (++nodes_ > kMaxNodes) throw YamlProblem{line(node), "grows to more than a million values"};
+    if (++nodes_ > kMaxNodes) throw YamlProblem{line(node), "grows to more than 100,000 values"};
     switch (node.Type()) {
       case YAML::NodeType::Sequence:
         return sequence(node, depth);
@@ -164,12 +164,11 @@ Result<std::vector<Json>> load_yaml(std::string_view text, const std::string& na
 
 Result<std::vector<Json>> load_yaml_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    if (file && file.eof()) return std::vector<Json>();  // an empty file
-    return bad_input(path + ": cannot be read: " + std::generic_category().message(errno));
-  }
-  return load_yaml(text.str(), path);
+  if (!file) return bad_input(path + ": cannot be opened: " + std::generic_category().message(errno));
+  if (std::filesystem::is_directory(path)) return bad_input(path + ": is a folder, not a YAML file");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) return bad_input(path + ": cannot be read");
+  return load_yaml(text, path);
 }
 
 }  // namespace coxswain

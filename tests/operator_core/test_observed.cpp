@@ -1,0 +1,102 @@
+// Reading pods as an API server has them.
+#include <gtest/gtest.h>
+
+#include "operator/api/parse.h"
+#include "operator/reconcile/observed.h"
+
+namespace coxswain {
+namespace {
+
+Json pod(const std::string& status) {
+  Json object = load_yaml(R"(
+metadata:
+  name: j-1
+  uid: p
+  creationTimestamp: "2026-01-01T00:00:00Z"
+  labels: {training.coxswain.dev/attempt: "3", training.coxswain.dev/node-rank: "1"}
+  annotations: {training.coxswain.dev/spec-fingerprint: 1-f}
+  ownerReferences: [{uid: u, controller: true}]
+)",
+                          "pod")
+                    .value()
+                    .front();
+  object["status"] = load_yaml(status, "status").value().front();
+  return object;
+}
+
+TEST(Observe, ARunningPod) {
+  const ObservedPod seen = observe_pod(pod("{phase: Running, conditions: [{type: Ready, status: 'True'}]}"));
+  EXPECT_EQ(seen.name + seen.uid + seen.spec_fingerprint, "j-1p1-f");
+  EXPECT_EQ(seen.attempt, 3);
+  EXPECT_EQ(seen.node_rank, 1);
+  EXPECT_EQ(seen.phase, PodPhase::kRunning);
+  EXPECT_TRUE(seen.ready && seen.created && !seen.terminating());
+}
+
+TEST(Observe, HowTheTrainerEndedNotItsSidecars) {
+  const ObservedPod seen = observe_pod(pod(R"({phase: Failed, containerStatuses: [
+    {name: sidecar, state: {terminated: {exitCode: 1}}},
+    {name: trainer, state: {terminated: {exitCode: 137, reason: OOMKilled, message: m, finishedAt: "2026-01-01T00:00:09Z"}}}]})"));
+  ASSERT_TRUE(seen.termination);
+  EXPECT_EQ(seen.termination->exit_code, 137);
+  EXPECT_EQ(seen.termination->reason + seen.termination->message, "OOMKilledm");
+  EXPECT_EQ(seen.termination->finished, parse_time("2026-01-01T00:00:09Z"));
+}
+
+TEST(Observe, WhyAPodWaits) {
+  EXPECT_EQ(
+      observe_pod(
+          pod("{phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}"))
+          .waiting_reason,
+      "Unschedulable");
+  EXPECT_EQ(observe_pod(pod("{phase: Pending, containerStatuses: [{name: trainer, state: {waiting: {reason: "
+                            "ErrImagePull}}}]}"))
+                .waiting_reason,
+            "ErrImagePull");
+  EXPECT_EQ(observe_pod(pod("{phase: Pending, initContainerStatuses: [{name: i, state: {waiting: {reason: "
+                            "CrashLoopBackOff}}}]}"))
+                .waiting_reason,
+            "CrashLoopBackOff");
+  EXPECT_EQ(observe_pod(pod("{phase: Pending, containerStatuses: [{name: trainer, state: {waiting: {reason: "
+                            "ContainerCreating}}}]}"))
+                .waiting_reason,
+            "");
+}
+
+TEST(Observe, Disruptions) {
+  const ObservedPod seen =
+      observe_pod(pod("{phase: Failed, reason: Evicted, conditions: [{type: DisruptionTarget, status: "
+                      "'True', reason: TerminationByKubelet}]}"));
+  EXPECT_EQ(seen.reason, "Evicted");
+  EXPECT_EQ(seen.disruption, "TerminationByKubelet");
+}
+
+TEST(Observe, NeverThrowsOnWhatIsNoPod) {
+  for (const char* text :
+       {"null", "{}", R"({"metadata":[],"status":{"conditions":[1],"containerStatuses":[null]}})",
+        R"({"metadata":{"labels":{"training.coxswain.dev/attempt":"x1"}}})"}) {
+    EXPECT_EQ(observe_pod(Json::parse(text)).attempt, -1) << text;
+  }
+}
+
+TEST(Observe, OnlyWhatThisJobControls) {
+  TrainingJob job;
+  job.metadata.name = "j";
+  job.metadata.uid = "u";
+  Json foreign = pod("{phase: Running}");
+  foreign["metadata"]["ownerReferences"][0]["uid"] = "someone";
+  Json borrowed = pod("{phase: Running}");
+  borrowed["metadata"]["ownerReferences"][0]["controller"] = false;
+  const Json service = {
+      {"metadata", {{"name", "j"}, {"ownerReferences", {{{"uid", "u"}, {"controller", true}}}}}}};
+  Json config_map = service;
+  config_map["metadata"]["labels"] = {{"training.coxswain.dev/attempt", "2"}};
+  const Observed seen =
+      observe(job, {pod("{phase: Running}"), foreign, borrowed}, {service}, {config_map, foreign});
+  EXPECT_EQ(seen.pods.size(), 1U);
+  EXPECT_TRUE(seen.has_service);
+  EXPECT_EQ(seen.config_map_attempts, std::set<int64_t>{2});
+}
+
+}  // namespace
+}  // namespace coxswain
