@@ -33,13 +33,14 @@ std::string seconds(std::chrono::seconds time) {
   return std::to_string(time.count()) + " s";
 }
 
-// What a person can use of a c10d or Gloo message: its first line, without the source location before it.
+// What a person can use of a c10d or Gloo message: its first line, without the source location before it and
+// the guesses after it.
 std::string first_line(const std::string& what) {
   std::string line = what.substr(0, what.find('\n'));
   if (const size_t location = line.find("] "); line.starts_with("[") && location != std::string::npos) {
     line.erase(0, location + 2);
   }
-  return line;
+  return line.substr(0, line.find(". This is typically"));
 }
 
 bool contains_any(const std::string& text, std::initializer_list<const char*> phrases) {

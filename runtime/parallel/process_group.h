@@ -28,6 +28,7 @@ struct RendezvousOptions {
   std::chrono::seconds collective_timeout{7200};
 };
 
+// Rank 0's process serves the store: before it ends well, all ranks should have met in a barrier().
 // Not thread-safe. Tensors are contiguous CPU tensors; every rank calls the same collectives in the same
 // order with the same sizes. A lost or silent peer throws PeerLost (parallel_strategy.h), after which the
 // group can't be used.

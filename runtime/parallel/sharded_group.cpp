@@ -79,7 +79,6 @@ ShardedGroup::~ShardedGroup() {
 
 void ShardedGroup::take_over_parameters() {
   whole_ = torch::empty({layout_.padded_size()}, shard_.options());
-  take_memory(whole_);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     torch::Tensor& parameter = parameters_[i].tensor;
     parameter.set_data(part(whole_, i).view(parameter.sizes()));
@@ -87,6 +86,7 @@ void ShardedGroup::take_over_parameters() {
       torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<GradientHook>(*this, i));
     }
   }
+  take_memory(whole_);  // last: views of a tensor without memory are refused
 }
 
 torch::Tensor ShardedGroup::part(const torch::Tensor& flat, size_t index) const {
