@@ -146,7 +146,7 @@ config: {a: 1}
   std::string mounts;
   for (const Json& mount : trainer["volumeMounts"]) mounts += mount["mountPath"].get<std::string>() + " ";
   EXPECT_EQ(mounts, "/v /etc/coxswain /output /dev/shm /tmp ");
-  EXPECT_EQ(overridden_by_operator(job_with(spec)).size(), 8U)
+  EXPECT_EQ(overridden_by_operator(job_with(spec)).size(), 9U)
       << Json(overridden_by_operator(job_with(spec)));
   EXPECT_TRUE(overridden_by_operator(job_with("{nodes: 2}")).empty());
 }
