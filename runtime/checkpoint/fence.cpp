@@ -3,6 +3,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "runtime/checkpoint/commit.h"
@@ -43,6 +44,11 @@ Result<void> claim_attempt(const fs::path& recovery_folder, int64_t attempt) {
 Result<void> write_nonce(const fs::path& folder, int64_t nonce) {
   if (auto made = make_folder(folder); !made) return made;
   return write_durably(folder / kNonceFile, std::to_string(nonce) + "\n");
+}
+
+void remove_nonce(const fs::path& folder) {
+  std::error_code stays;
+  fs::remove(folder / kNonceFile, stays);
 }
 
 Result<void> check_nonce(const fs::path& folder, int64_t nonce, std::chrono::milliseconds patience) {

@@ -23,6 +23,7 @@ Result<void> claim_attempt(const std::filesystem::path& recovery_folder, int64_t
 Result<void> check_attempt(const std::filesystem::path& recovery_folder, int64_t attempt);
 
 Result<void> write_nonce(const std::filesystem::path& folder, int64_t nonce);
+void remove_nonce(const std::filesystem::path& folder);
 // Waits up to `patience` for the number to appear (network file systems cache that a file is absent).
 Result<void> check_nonce(const std::filesystem::path& folder, int64_t nonce,
                          std::chrono::milliseconds patience);

@@ -80,7 +80,11 @@ Result<void> take_over_folders(TrainingSession& session) {
   for (const auto& folder : {folders.recovery, folders.project}) {
     if (mine) mine = check_nonce(folder, nonce.item<int64_t>(), kVolumePatience);
   }
-  return agree_on_success(*session.strategy, mine);
+  if (auto all = agree_on_success(*session.strategy, mine); !all) return all;
+  if (session.leads()) {
+    for (const auto& folder : {folders.recovery, folders.project}) remove_nonce(folder);
+  }
+  return {};
 }
 
 // The ranks looked for themselves; had they seen different checkpoints, they would train different models.

@@ -85,7 +85,8 @@ int run(int argc, char** argv) {
   generate->add_option("--adapter", options.adapter_folder, "LoRA adapter folder (PEFT's format)");
   generate->add_option("--prompt", options.prompt, "What to answer")->required();
   generate->add_option("--system", options.system_prompt, "System message, where the template has one");
-  generate->add_option("--max-new-tokens", options.max_new_tokens, "Longest answer", true)
+  generate->add_option("--max-new-tokens", options.max_new_tokens, "Longest answer")
+      ->capture_default_str()
       ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
