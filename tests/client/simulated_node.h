@@ -14,7 +14,8 @@ class SimulatedNode {
 
   // New pods run; pods that are to go have gone.
   void step() {
-    for (const Json& pod : api_.list(resources::kPods, "", {})->items) {
+    const auto pods = api_.list(resources::kPods, "", {});
+    for (const Json& pod : pods->items) {
       const std::string ns = pod["metadata"]["namespace"];
       const std::string name = pod["metadata"]["name"];
       if (pod["metadata"].contains("deletionTimestamp")) {
