@@ -12,9 +12,8 @@ std::string flag_of(const ConfigKey& key) {
 }
 
 std::string nearest_flag(const std::string& field) {
-  const std::string path = nearest_key_path(field);
-  const ConfigKey* key = path.empty() ? nullptr : find_key_by_path(path);
-  return key ? "did you mean " + flag_of(*key) + "?" : "see coxswain-runtime llm --help for all flags";
+  const ConfigKey* key = nearest_key(field);
+  return key ? did_you_mean(*key, flag_of(*key)) : "see coxswain-runtime llm --help for all flags";
 }
 
 bool is_flag(const std::string& argument) {

@@ -58,10 +58,10 @@ const ConfigKey* find_key_by_path(const std::string& path) {
   return find_key_by_field(field);
 }
 
-std::string nearest_key_path(const std::string& path) {
+const ConfigKey* nearest_key(const std::string& path) {
   const std::string name = snake_case(last_name(path));
   // A right name in the wrong place.
-  if (const ConfigKey* key = find_key_by_field(name)) return key->path();
+  if (const ConfigKey* key = find_key_by_field(name)) return key;
   const ConfigKey* nearest = nullptr;
   size_t nearest_distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (const ConfigKey& key : key_table()) {
@@ -71,7 +71,13 @@ std::string nearest_key_path(const std::string& path) {
       nearest_distance = distance;
     }
   }
-  return nearest ? nearest->path() : "";
+  return nearest;
+}
+
+std::string did_you_mean(const ConfigKey& key, const std::string& name) {
+  const std::string question = "did you mean " + name + "?";
+  return key.answer == KeyAnswer::kUnsupported ? question + " That one is not supported: " + key.text + "."
+                                               : question;
 }
 
 std::string flag_name(const std::string& field) {

@@ -52,8 +52,12 @@ const ConfigKey* find_key_by_field(const std::string& field);
 // By path in the YAML. Any field may also stand under params, as in AITraining.
 const ConfigKey* find_key_by_path(const std::string& path);
 
-// The path or field in the table nearest to `name` by edit distance; "" where nothing is near.
-std::string nearest_key_path(const std::string& path);
+// The key in the table nearest to the last name of `path` by edit distance; nullptr where nothing is near.
+const ConfigKey* nearest_key(const std::string& path);
+
+// "did you mean NAME?", and where that one isn't supported, what to use instead. `name` is the path or the
+// flag.
+std::string did_you_mean(const ConfigKey& key, const std::string& name);
 
 // docs/configuration.md: all of the table as Markdown.
 std::string configuration_reference();

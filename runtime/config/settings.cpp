@@ -14,9 +14,9 @@ std::string at_line(const std::string& origin, const YAML::Node& name) {
   return line < 0 ? origin : origin + ", line " + std::to_string(line + 1);
 }
 
-std::string did_you_mean(const std::string& path) {
-  const std::string nearest = nearest_key_path(path);
-  return nearest.empty() ? "see docs/configuration.md for all keys" : "did you mean " + nearest + "?";
+std::string suggestion(const std::string& path) {
+  const ConfigKey* nearest = nearest_key(path);
+  return nearest ? did_you_mean(*nearest, nearest->path()) : "see docs/configuration.md for all keys";
 }
 
 const std::set<std::string> kSections = {"data", "data.column_mapping", "hub", "params"};
@@ -39,7 +39,7 @@ Result<void> collect(const YAML::Node& map, const std::string& prefix, const std
       continue;
     }
     const ConfigKey* key = find_key_by_path(path);
-    if (!key) return bad_input(where + ": unknown key " + path + "; " + did_you_mean(path));
+    if (!key) return bad_input(where + ": unknown key " + path + "; " + suggestion(path));
     settings.push_back({key, entry.second, where + ": " + path, prefix == "params."});
   }
   return {};
@@ -131,7 +131,7 @@ Result<Setting> setting_from_override(const std::string& override_text) {
   const std::string name = override_text.substr(0, equals);
   const ConfigKey* key = find_key_by_path(name);
   if (!key && name.find('.') == std::string::npos) key = find_key_by_field(name);
-  if (!key) return bad_input("--set: unknown key " + name + "; " + did_you_mean(name));
+  if (!key) return bad_input("--set: unknown key " + name + "; " + suggestion(name));
   try {
     return Setting{key, YAML::Load(override_text.substr(equals + 1)), "--set " + name};
   } catch (const YAML::Exception& error) {

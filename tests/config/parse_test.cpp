@@ -219,6 +219,10 @@ TEST(ParseTrainConfig, NamesTheNearestKeyAndItsLine) {
             "config.yaml, line 7: unknown key params.batchsize; did you mean params.batch_size?");
   EXPECT_EQ(error_of(kMinimal + "params:\n  epoch: 4\n"),
             "config.yaml, line 7: unknown key params.epoch; did you mean params.epochs?");
+  EXPECT_EQ(
+      error_of(kMinimal + "params:\n  leraning_rate: 1\n"),
+      "config.yaml, line 7: unknown key params.leraning_rate; did you mean params.learning_rate? That one is "
+      "not supported: the key is called lr.");
   EXPECT_EQ(error_of("base_modle: x\n"),
             "config.yaml, line 1: unknown key base_modle; did you mean base_model?");
   EXPECT_EQ(error_of(kMinimal + "lr: 1\n"), "config.yaml, line 6: unknown key lr; did you mean params.lr?");
