@@ -45,11 +45,7 @@ std::string phase_text(const TrainingJobStatus& status) {
 }
 
 std::string failure_text(const LastFailure& failure) {
-  std::string text = fmt::format("attempt {} failed: {}", failure.attempt, failure.cause);
-  if (!failure.pod.empty()) text += " in pod " + failure.pod;
-  if (failure.exit_code) text += fmt::format(", exit code {}", *failure.exit_code);
-  if (!failure.message.empty()) text += ": " + failure.message;
-  return text;
+  return fmt::format("attempt {} failed ({}): {}", failure.attempt, failure.cause, failure.message);
 }
 
 }  // namespace

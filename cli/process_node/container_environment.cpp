@@ -117,7 +117,8 @@ Result<void> add_env_from(const Json& entry, const ConfigMapLookup& config_maps,
     return bad_input("envFrom asks for the ConfigMap \"" + reference.value("name", "") +
                      "\", which does not exist here");
   }
-  for (const auto& [key, value] : map.value("data", Json::object()).items()) result[prefix + key] = value;
+  const Json data = map.value("data", Json::object());
+  for (const auto& [key, value] : data.items()) result[prefix + key] = value.get<std::string>();
   return {};
 }
 

@@ -9,6 +9,7 @@ namespace coxswain {
 namespace {
 // A program that never writes a newline must not fill our memory.
 constexpr size_t kLongestLine = 64 * 1024;
+constexpr size_t kTailBytes = 2048;
 }  // namespace
 
 LogPump::LogPump(int fd, const std::filesystem::path& file, std::string pod, int node_rank, LineSink sink)
@@ -29,6 +30,8 @@ bool LogPump::pump() {
     if (size > 0) {
       file_.write(buffer, size);
       pending_.append(buffer, static_cast<size_t>(size));
+      tail_.append(buffer, static_cast<size_t>(size));
+      if (tail_.size() > kTailBytes) tail_.erase(0, tail_.size() - kTailBytes);
       emit_lines();
     } else if (size < 0 && errno == EINTR) {
       continue;

@@ -24,6 +24,8 @@ class LogPump {
   // Passes on the rest, an unfinished line included.
   void finish();
   int fd() const { return fd_; }
+  // The last 2 KiB of the output.
+  const std::string& tail() const { return tail_; }
 
  private:
   void emit_lines();
@@ -34,6 +36,7 @@ class LogPump {
   const int node_rank_;
   const LineSink sink_;
   std::string pending_;
+  std::string tail_;
 };
 
 }  // namespace coxswain

@@ -110,6 +110,11 @@ std::string environment_value(const Environment& environment, const std::string&
   return it == environment.end() ? "" : it->second;
 }
 
+// A count that the operator has set; 1 where it hasn't.
+unsigned count_of(const Environment& environment, const std::string& name) {
+  return static_cast<unsigned>(std::max(1, std::atoi(environment_value(environment, name).c_str())));
+}
+
 std::string termination_message(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -280,12 +285,12 @@ Result<Supervised> ProcessNode::launch(Run& run, const Json& container) {
   env["HOSTNAME"] = run.seen.name;
   env[contract::kEnvAgentPort] = std::to_string(run.agent_port);
   env[contract::kEnvTerminationLog] = (run.folder / "termination-log").string();
-  // Each pod would otherwise take the whole machine's cores for itself; the agent divides this among its
-  // workers.
-  const std::string nodes = environment_value(env, contract::kEnvNodes);
-  const unsigned pods = nodes.empty() ? 1 : std::max(1, std::atoi(nodes.c_str()));
+  // All processes of the job share this machine, of which each would otherwise take every core. The agent
+  // hands the value on to its workers.
+  const unsigned processes =
+      count_of(env, contract::kEnvNodes) * count_of(env, contract::kEnvProcessesPerNode);
   env.try_emplace("OMP_NUM_THREADS",
-                  std::to_string(std::max(1U, std::thread::hardware_concurrency() / pods)));
+                  std::to_string(std::max(1U, std::thread::hardware_concurrency() / processes)));
 
   ProgramSpec spec{*program, argv, {}, working_directory, "pod " + run.seen.name};
   for (const auto& [name, value] : env) spec.environment.push_back(name + "=" + value);
@@ -322,8 +327,11 @@ void ProcessNode::reap(Run& run) {
   run.process.pid = -1;
   run.log->finish();
   const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  end_container(run, code, code == 0 ? "Completed" : "Error",
-                termination_message(run.folder / "termination-log"));
+  std::string message = termination_message(run.folder / "termination-log");
+  const bool from_log =
+      run.containers[run.current].value("terminationMessagePolicy", "") == "FallbackToLogsOnError";
+  if (message.empty() && code != 0 && from_log) message = run.log->tail();
+  end_container(run, code, code == 0 ? "Completed" : "Error", message);
 }
 
 void ProcessNode::end_container(Run& run, int exit_code, const std::string& reason,

@@ -61,6 +61,18 @@ TEST_F(RunTest, WithoutFollowOnlyRankZeroIsPrintedAndAllIsKept) {
   EXPECT_EQ(here("coxswain-output/j/.state/logs/j-1.attempt-0.log"), "hello from 1\n");
 }
 
+TEST_F(RunTest, ProcessesShareTheCores) {
+  manifest("echo $OMP_NUM_THREADS threads", 1, "  processesPerNode: 1000\n");
+  unsetenv("OMP_NUM_THREADS");
+  Program shared(folder_.path, run());
+  EXPECT_EQ(shared.wait(), 0) << shared.output();
+  EXPECT_THAT(shared.output(), HasSubstr("j-0 | 1 threads"));
+  manifest("echo $OMP_NUM_THREADS threads", 1, "  env: [{name: OMP_NUM_THREADS, value: '7'}]\n");
+  Program own(folder_.path, run());
+  EXPECT_EQ(own.wait(), 0) << own.output();
+  EXPECT_THAT(own.output(), HasSubstr("j-0 | 7 threads"));
+}
+
 TEST_F(RunTest, AFailingRankRestartsAllOfThem) {
   manifest(
       "echo attempt $TRAINING_JOB_ATTEMPT\n"
@@ -90,6 +102,16 @@ TEST_F(RunTest, AJobThatFailsExitsWithItsCode) {
   Program program(folder_.path, run());
   EXPECT_EQ(program.wait(), 7) << program.output();
   EXPECT_THAT(program.output(), HasSubstr("logs"));
+}
+
+TEST_F(RunTest, TheLastOutputIsTheMessageWhereTheTemplateAsksForIt) {
+  manifest("echo the last words; exit 7", 1, "  runPolicy: {backoffLimit: 0}\n");
+  std::string text = here("job.yaml");
+  text.insert(text.find("image: none"), "terminationMessagePolicy: FallbackToLogsOnError, ");
+  std::ofstream(folder_.path / "job.yaml") << text;
+  Program program(folder_.path, run());
+  EXPECT_EQ(program.wait(), 7) << program.output();
+  EXPECT_THAT(program.output(), HasSubstr("(Error): the last words"));
 }
 
 TEST_F(RunTest, AnUnmappedClaimIsNamedWithTheFlag) {
