@@ -14,6 +14,10 @@ endif()
 
 add_library(coxswain_options INTERFACE)
 target_compile_options(coxswain_options INTERFACE -Wall -Wextra -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 at -O3 sees overlaps and overflows in std::string's operator+ that aren't there (its bug 105651).
+  target_compile_options(coxswain_options INTERFACE -Wno-restrict -Wno-stringop-overflow)
+endif()
 if(CCACHE)
   target_compile_options(coxswain_options INTERFACE -fpch-preprocess)
 endif()

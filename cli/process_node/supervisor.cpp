@@ -29,7 +29,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 
 // The parent field of /proc/<pid>/stat comes after the name in parentheses, which may hold anything.
 pid_t parent_of(const char* pid) {
-  char path[64];
+  char path[sizeof(dirent::d_name) + sizeof "/proc//stat"];
   std::snprintf(path, sizeof path, "/proc/%s/stat", pid);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return -1;
