@@ -19,6 +19,8 @@ constexpr char kParameter[] = "parameter/";
 constexpr char kExpAvg[] = "exp_avg/";
 constexpr char kExpAvgSq[] = "exp_avg_sq/";
 constexpr char kRng[] = "rng";
+constexpr char kAdapterFile[] = "adapter_model.safetensors";
+constexpr char kAdapterPrefix[] = "base_model.model.";  // PEFT's, before a parameter's own name
 
 std::string rank_file(const fs::path& folder, int rank) {
   return (folder / ("rank-" + std::to_string(rank) + ".safetensors")).string();
@@ -26,6 +28,10 @@ std::string rank_file(const fs::path& folder, int rank) {
 
 std::string optimizer_file(const fs::path& folder, int rank) {
   return (folder / ("optimizer-rank-" + std::to_string(rank) + ".safetensors")).string();
+}
+
+std::string piece_key(const char* what, const TrainableTensor& tensor) {
+  return what + tensor.name + "@" + std::to_string(tensor.offset);
 }
 
 torch::Tensor rng_state() {
@@ -45,98 +51,87 @@ tl::unexpected<Failure> mismatch(const fs::path& checkpoint, const std::string& 
                    ". Resume with the settings it was made with, or start fresh under another project_name.");
 }
 
-// Where the tensors of a checkpoint lie. Sharded: one reader for each rank that saved.
+// Elements [offset, offset + values.numel()) of a flattened tensor.
+struct Piece {
+  int64_t offset = 0;
+  torch::Tensor values;
+};
+
+// The tensors of a checkpoint, each in the pieces that the ranks held which saved it. Note "resharding": the
+// pieces know their place in the whole tensor, so that any ranks can go on from those of any others, sharded
+// or not.
 class SavedTensors {
  public:
   static Result<SavedTensors> open(const ResumePoint& point) {
-    SavedTensors saved;
-    saved.path_ = point.path;
-    const int files = point.state.sharded ? point.state.world_size : 1;
-    for (int rank = 0; rank < files; ++rank) {
-      auto reader = SafetensorsReader::open({rank_file(point.path, rank), optimizer_file(point.path, rank)});
-      if (!reader) return fail(contract::ExitCode::kStorage, reader.error().message);
-      saved.ranks_.push_back(std::move(*reader));
+    SavedTensors saved(point.path);
+    const int ranks = point.state.sharded ? point.state.world_size : 1;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (auto added = saved.add_rank(rank); !added) return tl::unexpected(added.error());
     }
-    if (point.kind == CheckpointKind::kUser && !point.state.sharded) {
-      auto model = point.state.peft
-                       ? SafetensorsReader::open({(point.path / "adapter_model.safetensors").string()})
-                       : SafetensorsReader::open_folder(point.path.string());
-      if (!model) return fail(contract::ExitCode::kStorage, model.error().message);
-      saved.parameter_prefix_ = point.state.peft ? "base_model.model." : "";
-      saved.model_.push_back(std::move(*model));
+    if (point.kind == CheckpointKind::kUser) {
+      auto added = point.state.peft
+                       ? saved.add_model(SafetensorsReader::open({(point.path / kAdapterFile).string()}),
+                                         kAdapterPrefix)
+                       : saved.add_model(SafetensorsReader::open_folder(point.path.string()), "");
+      if (!added) return tl::unexpected(added.error());
     }
     return saved;
   }
 
-  Result<void> load_parameter(const std::string& name, torch::Tensor& into,
-                              const ParallelStrategy& strategy) const {
-    if (model_.empty()) return load(kParameter + name, into, strategy);
-    return copy_whole(model_.front(), parameter_prefix_ + name, into);
-  }
-
-  Result<void> load(const std::string& key, torch::Tensor& into, const ParallelStrategy& strategy) const {
-    if (!strategy.sharded()) return copy_whole(ranks_.front(), key, into);
-    return copy_shards(key, into, strategy);
-  }
-
- private:
-  Result<void> copy_whole(const SafetensorsReader& reader, const std::string& key,
-                          torch::Tensor& into) const {
-    if (!reader.has(key)) return mismatch(path_, "it has no " + key);
-    auto tensor = reader.tensor(key);
-    if (!tensor) return tl::unexpected(tensor.error());
-    if (tensor->sizes() != into.sizes()) return mismatch(path_, "the shape of " + key + " differs");
-    into.copy_(*tensor);
+  // `into`: the part of tensor `key` from `offset` on; `size`: elements of the whole tensor.
+  Result<void> load(const std::string& key, torch::Tensor into, int64_t offset, int64_t size) const {
+    const auto found = pieces_.find(key);
+    if (found == pieces_.end()) return mismatch(path_, "it has no " + key);
+    std::vector<ElementRange> saved;
+    int64_t saved_size = 0;
+    for (const Piece& piece : found->second) {
+      saved.push_back({piece.offset, piece.offset + piece.values.numel()});
+      saved_size += piece.values.numel();
+    }
+    if (saved_size != size) return mismatch(path_, "the size of " + key + " differs");
+    for (const RangeCopy& copy : reshard({offset, offset + into.numel()}, saved)) {
+      const auto from = found->second[copy.source].values.narrow(0, copy.from, copy.size);
+      into.view(-1).narrow(0, copy.to, copy.size).copy_(from);
+    }
     return {};
   }
 
-  // Note "resharding": the flat array of a unit is the same for any number of ranks but for the padding at
-  // its end, and rank r of n holds its r-th n-th part (shard_layout.h). So a shard is made of pieces of those
-  // that were saved.
-  Result<void> copy_shards(const std::string& key, torch::Tensor& into,
-                           const ParallelStrategy& strategy) const {
-    std::vector<torch::Tensor> shards;
-    std::vector<ElementRange> saved;
-    for (const SafetensorsReader& reader : ranks_) {
-      if (!reader.has(key)) return mismatch(path_, "it has no " + key);
-      auto tensor = reader.tensor(key);
-      if (!tensor) return tl::unexpected(tensor.error());
-      const int64_t begin = saved.empty() ? 0 : saved.back().end;
-      saved.push_back({begin, begin + tensor->numel()});
-      shards.push_back(*tensor);
-    }
-    const int64_t size = into.numel();
-    const int64_t padding_at_most =
-        (strategy.world_size() + static_cast<int64_t>(ranks_.size())) * kShardAlignment;
-    if (std::abs(saved.back().end - size * strategy.world_size()) > padding_at_most) {
-      return mismatch(path_, "the size of " + key + " differs");
-    }
-    into.zero_();
-    const int64_t begin = strategy.rank() * size;
-    for (const RangeCopy& copy : reshard({begin, begin + size}, saved)) {
-      into.view(-1).narrow(0, copy.to, copy.size).copy_(shards[copy.source].narrow(0, copy.from, copy.size));
+ private:
+  explicit SavedTensors(fs::path path) : path_(std::move(path)) {}
+
+  // Keys are "<what>/<name>@<offset>" (piece_key()).
+  Result<void> add_rank(int rank) {
+    std::vector<std::string> files{rank_file(path_, rank)};
+    if (fs::exists(optimizer_file(path_, rank))) files.push_back(optimizer_file(path_, rank));
+    return add(SafetensorsReader::open(files), [](const std::string& key) {
+      const size_t at = key.rfind('@');
+      return at == std::string::npos
+                 ? std::pair(key, int64_t{0})
+                 : std::pair(key.substr(0, at), static_cast<int64_t>(std::stoll(key.substr(at + 1))));
+    });
+  }
+
+  Result<void> add_model(Result<SafetensorsReader> reader, const std::string& prefix) {
+    return add(std::move(reader), [&](const std::string& key) {
+      return std::pair(kParameter + (key.starts_with(prefix) ? key.substr(prefix.size()) : key), int64_t{0});
+    });
+  }
+
+  template <typename Place>
+  Result<void> add(const Result<SafetensorsReader>& reader, const Place& place_of) {
+    if (!reader) return fail(contract::ExitCode::kStorage, reader.error().message);
+    for (const auto& [key, entry] : reader->entries()) {
+      auto tensor = reader->tensor(key);
+      if (!tensor) return fail(contract::ExitCode::kStorage, tensor.error().message);
+      const auto [name, offset] = place_of(key);
+      pieces_[name].push_back({offset, tensor->view(-1)});
     }
     return {};
   }
 
   fs::path path_;
-  std::vector<SafetensorsReader> ranks_;
-  std::vector<SafetensorsReader> model_;  // none, or the one that holds the parameters
-  std::string parameter_prefix_;
+  std::map<std::string, std::vector<Piece>> pieces_;
 };
-
-Result<void> check_same_training(const ResumePoint& point, const ParallelStrategy& strategy, bool peft) {
-  if (point.state.peft != peft) {
-    return mismatch(point.path, peft ? "it was made without peft" : "it was made with peft");
-  }
-  if (point.state.sharded != strategy.sharded()) {
-    return mismatch(point.path, strategy.sharded()
-                                    ? "it was made without sharding (one rank, or DDP)"
-                                    : "it was made with ZeRO-3 by " + std::to_string(point.state.world_size) +
-                                          " ranks, and this run does not shard");
-  }
-  return {};
-}
 
 Result<void> load_rng(const ResumePoint& point, int rank, uint64_t seed) {
   if (rank >= point.state.world_size) {
@@ -165,13 +160,11 @@ Result<void> save_rank_state(const fs::path& folder, CheckpointKind kind, Parall
   TensorMap tensors{{kRng, rng_state()}};
   TensorMap moments;
   if (strategy.sharded() || strategy.rank() == 0) {
-    const bool with_parameters = strategy.sharded() || kind == CheckpointKind::kRecovery;
     for (const TrainableTensor& tensor : strategy.trainable()) {
-      if (with_parameters) tensors.emplace(kParameter + tensor.name, tensor.parameter.detach());
-    }
-    for (const auto& [name, of_tensor] : optimizer.moments()) {
-      moments.emplace(kExpAvg + name, of_tensor.exp_avg);
-      moments.emplace(kExpAvgSq + name, of_tensor.exp_avg_sq);
+      if (kind == CheckpointKind::kRecovery) tensors.emplace(piece_key(kParameter, tensor), tensor.parameter);
+      const AdamWMoments& of_tensor = optimizer.moments().at(tensor.name);
+      moments.emplace(piece_key(kExpAvg, tensor), of_tensor.exp_avg);
+      moments.emplace(piece_key(kExpAvgSq, tensor), of_tensor.exp_avg_sq);
     }
   }
   if (auto saved = write_safetensors(rank_file(folder, strategy.rank()), tensors); !saved) return saved;
@@ -182,17 +175,22 @@ Result<void> save_rank_state(const fs::path& folder, CheckpointKind kind, Parall
 
 Result<void> load_rank_state(const ResumePoint& point, ParallelStrategy& strategy, AdamW& optimizer,
                              bool peft, uint64_t seed) {
-  if (auto same = check_same_training(point, strategy, peft); !same) return same;
+  if (point.state.peft != peft) {
+    return mismatch(point.path, peft ? "it was made without peft" : "it was made with peft");
+  }
   auto saved = SavedTensors::open(point);
   if (!saved) return tl::unexpected(saved.error());
   torch::NoGradGuard no_grad;
-  for (TrainableTensor& tensor : strategy.trainable()) {
-    if (auto done = saved->load_parameter(tensor.name, tensor.parameter, strategy); !done) return done;
+  for (const TrainableTensor& tensor : strategy.trainable()) {
+    AdamWMoments& moments = optimizer.moments().at(tensor.name);
+    const int64_t size = c10::multiply_integers(tensor.shape);
+    for (const auto& [what, into] :
+         {std::pair(kParameter, tensor.parameter), std::pair(kExpAvg, moments.exp_avg),
+          std::pair(kExpAvgSq, moments.exp_avg_sq)}) {
+      if (auto done = saved->load(what + tensor.name, into, tensor.offset, size); !done) return done;
+    }
   }
-  for (auto& [name, moments] : optimizer.moments()) {
-    if (auto done = saved->load(kExpAvg + name, moments.exp_avg, strategy); !done) return done;
-    if (auto done = saved->load(kExpAvgSq + name, moments.exp_avg_sq, strategy); !done) return done;
-  }
+  strategy.zero_grad();
   optimizer.set_steps(point.state.step);
   return load_rng(point, strategy.rank(), seed);
 }

@@ -116,22 +116,33 @@ def test_a_new_job_starts_fresh_and_a_restarted_one_goes_on():
 def test_another_number_of_ranks_goes_on():
     params = dict(data_shuffle=False, max_steps=6, scheduler="constant", save_strategy="steps", save_steps=3)
     expected = losses(train(config("ranks-whole", batch_size=6, **params)).out)
-    for backend, before, after in [("ddp", 2, 3), ("zero3", 2, 3), ("zero3", 3, 2)]:
-        name = f"ranks-{backend}-{before}-{after}"
+    for before, after in [(("ddp", 2), ("ddp", 3)), (("zero3", 2), ("zero3", 3)), (("zero3", 3), ("zero3", 2)),
+                          (("zero3", 3), ("none", 1)), (("none", 1), ("zero3", 2)), (("zero3", 2), ("ddp", 2))]:
+        name = f"ranks-{before}-{after}"
         recovery = ROOT / (name + "-recovery")
-        path = config(name, batch_size=6 // before, distributed_backend=backend, **params)
-        stopped = stop_at(path, before, recovery, rank=0, step=3)
-        path = config(name, batch_size=6 // after, distributed_backend=backend, **params)
-        train(path, after, uid="u1", recovery=recovery)
+        path = config(name, batch_size=6 // before[1], distributed_backend=before[0], **params)
+        stopped = stop_at(path, before[1], recovery, rank=0, step=3)
+        path = config(name, batch_size=6 // after[1], distributed_backend=after[0], **params)
+        train(path, after[1], uid="u1", recovery=recovery)
         harness.assert_close(losses(stopped.out), expected, 1e-4, name)
 
 
-def test_another_kind_of_training_is_refused():
+def test_a_user_save_goes_on_with_other_ranks():
+    params = dict(data_shuffle=False, scheduler="constant", save_strategy="steps", save_steps=3)
+    expected = losses(train(config("saved-whole", batch_size=6, max_steps=6, **params)).out)
+    for before, after in [(("zero3", 2), ("ddp", 3)), (("ddp", 2), ("zero3", 3))]:
+        name = f"saved-{before}-{after}"
+        train(config(name, batch_size=3, max_steps=3, distributed_backend=before[0], **params), 2)
+        out = train(config(name, batch_size=2, max_steps=6, distributed_backend=after[0], resume_from_checkpoint="latest",
+                           **params), 3).out
+        harness.assert_close(losses(out), expected, 1e-4, name)
+
+
+def test_another_training_is_refused():
     params, recovery = dict(save_strategy="steps", save_steps=2), ROOT / "kind-recovery"
-    stop_at(config("kind", distributed_backend="zero3", **params), 2, recovery, rank=0, step=2)
-    other = train(config("kind", distributed_backend="ddp", **params), 2, uid="u1", recovery=recovery,
-                  expect=harness.BAD_INPUT)
-    assert "ZeRO-3 by 2 ranks" in other.stderr[0], other.stderr
+    stop_at(config("kind", **params), 2, recovery, rank=0, step=2)
+    other = train(config("kind", peft=True, **params), 2, uid="u1", recovery=recovery, expect=harness.BAD_INPUT)
+    assert "it was made without peft" in other.stderr[0], other.stderr
 
 
 def test_kill_inside_a_save_twenty_times():
