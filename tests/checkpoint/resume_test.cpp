@@ -22,7 +22,9 @@ class ResumeTest : public ::testing::Test {
     state.step = step;
     state.job_uid = uid;
     ASSERT_TRUE(write_durably(folder / kStateFile, to_json(state)));
-    if (complete) ASSERT_TRUE(write_durably(folder / kCommitMarker, ""));
+    if (complete) {
+      ASSERT_TRUE(write_durably(folder / kCommitMarker, ""));
+    }
   }
 
   ResumeRequest request(const std::string& uid, std::optional<std::string> wish = std::nullopt) {
