@@ -14,7 +14,7 @@ from harness import SOURCE, losses, train, write_config
 
 MODEL = SOURCE / "build/models/SmolLM2-135M-Instruct"
 PEER = SOURCE / "bench/peers/torch_sft.py"
-STEPS, BLOCK, LR = 8, 64, 1e-4
+STEPS, BLOCK, LR = 8, 32, 1e-4
 TOLERANCE = 1e-3
 PARAMETERS = 134515008
 EMBEDDING_BYTES = 49152 * 576 * 4
