@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -44,10 +45,18 @@ Result<void> apply_adapter(CausalLM& model, const std::string& folder) {
   return load_adapter(model, folder);
 }
 
+bool has_chat_template(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / "chat_template.jinja")) return true;
+  std::ifstream file(folder / "tokenizer_config.json");
+  const auto config = nlohmann::json::parse(file, nullptr, false);
+  return config.is_object() && config.contains("chat_template");
+}
+
 // No template is no failure: a base model goes on from the text.
 Result<std::vector<int64_t>> encode_prompt(const GenerateOptions& options, const Tokenizer& tokenizer) {
+  if (!has_chat_template(options.model_folder)) return tokenizer.encode(options.prompt, true);
   auto chat = ChatTemplate::load(options.model_folder, tokenizer.special_tokens().by_name);
-  if (!chat) return tokenizer.encode(options.prompt, true);
+  if (!chat) return tl::unexpected(chat.error());
   auto messages = nlohmann::json::array();
   if (!options.system_prompt.empty())
     messages.push_back({{"role", "system"}, {"content", options.system_prompt}});

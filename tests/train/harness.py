@@ -156,6 +156,7 @@ def complete_checkpoints(folder):
 
 def run_tests(module):
     """Runs the functions named test_* of a module, or those named on the command line; reports all that fail."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends through what cleans up
     names = sys.argv[1:] or [name for name in vars(module) if name.startswith("test_")]
     failed = []
     for name in names:

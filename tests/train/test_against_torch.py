@@ -5,6 +5,7 @@ import atexit
 import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -155,6 +156,35 @@ def test_tensorboard_reads_the_losses_back():
     events = EventAccumulator(str(out / "runs"))
     events.Reload()
     assert_close([e.value for e in events.Scalars("train/loss")], losses(out), 1e-6, "train/loss")
+
+
+def test_generate_answers_as_transformers():
+    out = train(config("generate", peft=True, lora_r=4, lora_dropout=0.0, lr=1e-2, merge_adapter=False)).out
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    for adapter in (None, out):
+        model = load() if adapter is None else PeftModel.from_pretrained(load(), adapter)
+        model.eval()
+        ids = tokenizer.apply_chat_template([{"role": "user", "content": "What is a kernel?"}], add_generation_prompt=True,
+                                            return_tensors="pt", return_dict=True)["input_ids"]
+        answer = model.generate(input_ids=ids, max_new_tokens=8, do_sample=False)[0][ids.shape[1]:]
+        command = [str(harness.WORKER), "generate", "--model", str(MODEL), "--prompt", "What is a kernel?",
+                   "--max-new-tokens", "8", *(["--adapter", str(adapter)] if adapter else [])]
+        ours = subprocess.run(command, capture_output=True, check=True).stdout.decode("utf-8", "replace")
+        assert ours == tokenizer.decode(answer, skip_special_tokens=True) + "\n", (ours, answer)
+
+
+def test_generate_without_a_template_goes_on_from_the_text():
+    bare = ROOT / "bare"
+    shutil.copytree(MODEL, bare)
+    (bare / "chat_template.jinja").unlink(missing_ok=True)
+    settings = json.loads((bare / "tokenizer_config.json").read_text())
+    settings.pop("chat_template", None)
+    (bare / "tokenizer_config.json").write_text(json.dumps(settings))
+    command = [str(harness.WORKER), "generate", "--model", str(bare), "--prompt", "A ship", "--max-new-tokens", "4"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    (bare / "chat_template.jinja").write_text("{% if %}")
+    broken = subprocess.run(command, capture_output=True)
+    assert broken.returncode == harness.BAD_INPUT, broken
 
 
 if __name__ == "__main__":
