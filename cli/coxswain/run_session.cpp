@@ -26,8 +26,9 @@ ControllerOptions controller_options() {
   options.settings.progress_interval = std::chrono::seconds(1);
   options.settings.settle = std::chrono::milliseconds(500);
   options.settings.settle_collateral = std::chrono::seconds(5);
-  options.settings.backoff_base = std::chrono::seconds(1);
-  options.settings.backoff_max = std::chrono::seconds(30);
+  // There is no node, registry or scheduler here that would want time to recover.
+  options.settings.backoff_base = std::chrono::milliseconds(200);
+  options.settings.backoff_max = std::chrono::seconds(1);
   options.retry_base = std::chrono::milliseconds(100);
   return options;
 }
