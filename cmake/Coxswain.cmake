@@ -7,9 +7,10 @@ set(COXSWAIN_PYTHON ${COXSWAIN_VENV}/bin/python)
 find_program(CCACHE ccache)
 if(CCACHE)
   # A precompiled header changes nothing that the preprocessor sees of __TIME__; without this ccache refuses it.
+  # Depend mode takes the compiler's own list of headers instead of preprocessing each file a first time.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
+      CCACHE_DEPEND=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
 endif()
 
 add_library(coxswain_options INTERFACE)
