@@ -63,9 +63,12 @@ endfunction()
 
 # coxswain_python_test(NAME script [ARGS ...] [LABELS ...] [TIMEOUT s]): a test whose judge is a Python program
 # (transformers, peft, tensorboard …). The script exits non-zero on failure and finds our programs in
-# $COXSWAIN_BINARY_DIR/bin.
+# $COXSWAIN_BINARY_DIR/bin. Without LibTorch (the preset `pure`) there are no judges either.
 function(coxswain_python_test name script)
   cmake_parse_arguments(T "" "TIMEOUT" "ARGS;LABELS" ${ARGN})
+  if(NOT COXSWAIN_WITH_TORCH)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${COXSWAIN_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${T_ARGS}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT T_TIMEOUT)

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <utility>
 
+#include "runtime/checkpoint/commit.h"
+
 namespace coxswain {
 
 namespace fs = std::filesystem;
@@ -67,16 +69,7 @@ Result<std::optional<Json>> JobFolder::load() const {
 }
 
 Result<void> JobFolder::save(const Json& job) const {
-  const fs::path file = folder_ / kJobFile;
-  const fs::path fresh = folder_ / (std::string(kJobFile) + ".new");
-  std::ofstream out(fresh, std::ios::trunc);
-  std::error_code error;
-  if (out << job.dump(2) << '\n' << std::flush) {
-    out.close();
-    fs::rename(fresh, file, error);
-    if (!error) return {};
-  }
-  return fail(contract::ExitCode::kStorage, "cannot write " + file.string() + ": is the disk full?");
+  return write_durably(folder_ / kJobFile, job.dump(2) + "\n");
 }
 
 void JobFolder::clear_pods() const {

@@ -1,5 +1,7 @@
 // `coxswain`: a person's tool for TrainingJobs.
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 
 #include "cli/coxswain/commands.h"
 #include "contract/contract.h"
@@ -47,9 +49,7 @@ void add_run(CLI::App& app, coxswain::RunOptions& options) {
       ->type_name("DIR");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Coxswain trains models: from one TrainingJob manifest, here or on Kubernetes.", "coxswain");
   app.set_version_flag("--version", std::string("coxswain ") + COXSWAIN_VERSION);
   app.require_subcommand(1);
@@ -80,4 +80,15 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("run")) return coxswain::run_job(run_options);
   if (app.got_subcommand("validate")) return coxswain::validate_files(files);
   return coxswain::render_file(file, settings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {  // no library's exception is meant to come so far
+    std::fprintf(stderr, "coxswain: unexpected failure: %s\n", error.what());
+    return static_cast<int>(coxswain::contract::ExitCode::kInternal);
+  }
 }

@@ -1,7 +1,7 @@
 #include "cli/coxswain/manifest.h"
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 #include <optional>
 
 #include "contract/contract.h"
@@ -48,8 +48,11 @@ Result<Setting> split_setting(const std::string& setting) {
                    ": write PATH=VALUE, as in --set nodes=3 or --set config.params.lr=1e-4");
 }
 
-bool is_number(const std::string& word) {
-  return std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
+std::optional<size_t> index_in(const Json& list, const std::string& word) {
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
+  if (error != std::errc{} || end != word.data() + word.size() || index >= list.size()) return std::nullopt;
+  return index;
 }
 
 void anchor(Json& config, const Json::json_pointer& field, const std::filesystem::path& folder) {
@@ -108,11 +111,12 @@ Result<void> apply_setting(Json& job, const std::string& setting) {
   Json* at = &job;
   for (const std::string& word : split->path) {
     if (at->is_array()) {
-      if (!is_number(word) || std::stoul(word) >= at->size()) {
+      const auto index = index_in(*at, word);
+      if (!index) {
         return bad_input("--set " + setting + ": \"" + word + "\" is no element of a list of " +
                          std::to_string(at->size()));
       }
-      at = &(*at)[std::stoul(word)];
+      at = &(*at)[*index];
       continue;
     }
     if (!at->is_object() && !at->is_null()) {
@@ -129,7 +133,8 @@ void anchor_paths(Json& job, const std::filesystem::path& folder) {
   const auto path = "/spec/config"_json_pointer;
   if (!job.contains(path) || !job.at(path).is_object()) return;
   Json& config = job[path];
-  for (const char* field : {"/base_model", "/data/path"}) anchor(config, Json::json_pointer(field), folder);
+  for (const char* field : {"/base_model", "/data/path", "/params/model", "/params/data_path"})
+    anchor(config, Json::json_pointer(field), folder);
   const auto resume = "/params/resume_from_checkpoint"_json_pointer;
   if (!config.contains(resume) || !config.at(resume).is_string()) return;
   const std::string from = config.at(resume).get<std::string>();

@@ -64,7 +64,9 @@ RunSession::RunSession(const JobFolder& folder, Console& console, SessionOptions
 
 ApiResult<Json> RunSession::begin(const Json& manifest, const std::optional<Json>& stored) {
   const std::string ns = manifest["metadata"].value("namespace", "");
-  manifest_suspends_ = manifest["spec"].value("suspend", false);
+  auto changes = api_.watch(resources::kTrainingJobs, ns, {});
+  if (!changes) return tl::unexpected(changes.error());
+  changes_ = std::move(*changes);
   if (!stored) {
     auto created = api_.create(resources::kTrainingJobs, ns, manifest, {});
     if (created) job_ = *created;
@@ -85,7 +87,7 @@ ApiResult<Json> RunSession::begin(const Json& manifest, const std::optional<Json
 }
 
 int RunSession::work() {
-  note_job();
+  note_changes();
   for (;;) {
     const State state = turn();
     if (state != State::kGoesOn) return exit_status(state);
@@ -97,29 +99,32 @@ RunSession::State RunSession::turn() {
   node_.step();
   const TimePoint next = controller_.step();
   node_.step();
-  note_job();
+  note_changes();
   if (heeded_ > 1 && !node_.busy()) return State::kKilled;
   if (is_finished(status_)) {
     // With cleanPodPolicy None a cluster would let them run on; here the job's end is the program's end.
     if (parse_training_job(job_).spec.run_policy.clean_pod_policy == CleanPodPolicy::kNone) node_.kill_all();
     if (!node_.busy()) return State::kFinished;
   }
+  if (deleted_ && !node_.busy()) return State::kFinished;
   const bool suspended = job_["spec"].value("suspend", false) && has_condition(status_, kConditionSuspended);
   if (suspended && !node_.busy()) return State::kSuspended;
   wait(next);
   return State::kGoesOn;
 }
 
-void RunSession::note_job() {
-  const std::string name = job_["metadata"].value("name", "");
-  auto current = api_.get(resources::kTrainingJobs, job_["metadata"].value("namespace", ""), name);
-  if (!current) return;  // its time to live is over: what was last seen stands
-  const bool changed = *current != job_ || status_ == TrainingJobStatus{};
-  job_ = *current;
-  status_ = parse_training_job(job_).status;
-  if (changed) {
-    if (auto saved = folder_.save(job_); !saved) console_.say(saved.error().message);
+void RunSession::note_changes() {
+  while (auto change = changes_->next({})) {
+    deleted_ = deleted_ || change->type == WatchEventType::kDeleted;
+    if (change->type != WatchEventType::kBookmark) note(change->object);
   }
+  console_.show(status_, clock_());
+}
+
+void RunSession::note(const Json& job) {
+  job_ = job;
+  status_ = parse_training_job(job_).status;
+  if (auto saved = folder_.save(job_); !saved) console_.say(saved.error().message);
   console_.show(status_, clock_());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -40,7 +41,10 @@ class RunSession {
   enum class State { kGoesOn, kFinished, kSuspended, kKilled };
 
   State turn();
-  void note_job();
+  // Takes in what became of the job, one change at a time: also what it last was before its time to live was
+  // over.
+  void note_changes();
+  void note(const Json& job);
   void heed_stop_requests();
   void wait(TimePoint until);
   int exit_status(State state) const;
@@ -52,9 +56,10 @@ class RunSession {
   ProcessNode node_;
   LocalProgressReader progress_;
   Controller controller_;
+  std::unique_ptr<Watch> changes_;
   Json job_;
+  bool deleted_ = false;
   TrainingJobStatus status_;
-  bool manifest_suspends_ = false;
   int heeded_ = 0;
 };
 

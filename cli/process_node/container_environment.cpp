@@ -6,10 +6,10 @@
 #include <cmath>
 #include <optional>
 #include <regex>
-#include <thread>
 
 #include "contract/contract.h"
 #include "operator/api/parse.h"
+#include "runtime/launch/available_cpus.h"
 
 namespace coxswain {
 
@@ -47,6 +47,11 @@ std::optional<std::string> field_of(const Json& pod, const std::string& path) {
   return std::nullopt;
 }
 
+// A quantity may be written as a number or as text.
+std::optional<double> amount_of(const Json& quantity) {
+  return parse_quantity(quantity.is_string() ? quantity.get<std::string>() : quantity.dump());
+}
+
 // limits or requests of the container; what it doesn't limit is the machine's.
 std::optional<std::string> resource_of(const Json& container, const Json& reference) {
   const std::string path = reference.value("resource", "");  // limits.cpu
@@ -57,15 +62,13 @@ std::optional<std::string> resource_of(const Json& container, const Json& refere
       container.value("resources", Json::object()).value(path.substr(0, dot), Json::object());
   double amount = name == "memory" ? static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                                          static_cast<double>(sysconf(_SC_PAGESIZE))
-                                   : std::thread::hardware_concurrency();
+                                   : available_cpus();
   if (amounts.contains(name)) {
-    const Json& given = amounts[name];
-    const auto parsed =
-        given.is_string() ? parse_quantity(given.get<std::string>()) : parse_quantity(given.dump());
+    const auto parsed = amount_of(amounts[name]);
     if (!parsed) return std::nullopt;
     amount = *parsed;
   }
-  const double divisor = parse_quantity(reference.value("divisor", "1")).value_or(1);
+  const double divisor = amount_of(reference.value("divisor", Json(1))).value_or(1);
   return std::to_string(static_cast<int64_t>(std::ceil(amount / (divisor > 0 ? divisor : 1))));
 }
 

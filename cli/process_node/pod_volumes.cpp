@@ -27,6 +27,7 @@ Json list(const Json& object, const char* field) {
 
 Result<void> check_volume(const Json& volume, const NodeOptions& options) {
   const std::string name = volume.value("name", "");
+  if (volume.size() == 1) return {};  // no source means emptyDir
   if (volume.contains("emptyDir") || volume.contains("configMap") || volume.contains("hostPath")) return {};
   if (volume.contains("persistentVolumeClaim")) {
     const std::string claim = volume["persistentVolumeClaim"].value("claimName", "");
@@ -34,12 +35,12 @@ Result<void> check_volume(const Json& volume, const NodeOptions& options) {
     return bad_input("the claim \"" + claim + "\" (volume \"" + name +
                      "\") is no folder of this machine yet: say which one with --volume " + claim + "=DIR");
   }
-  std::string kind = "that has no source";
+  std::string kind;
   for (const auto& [key, _] : volume.items()) {
-    if (key != "name") kind = "of kind " + key;
+    if (key != "name") kind = key;
   }
   return bad_input(
-      "the volume \"" + name + "\" is one " + kind +
+      "the volume \"" + name + "\" is one of kind " + kind +
       ", which needs a cluster: here only emptyDir, configMap, hostPath and persistentVolumeClaim work");
 }
 
@@ -69,7 +70,7 @@ fs::path folder_of(const Json& volume, const Json& container, const NodeOptions&
     const auto mapped = options.volumes.find(name);
     return mapped != options.volumes.end() ? mapped->second : fs::path(volume["hostPath"].value("path", ""));
   }
-  if (volume.contains("emptyDir") && is_output(container, name)) return options.output_folder;
+  if (!volume.contains("configMap") && is_output(container, name)) return options.output_folder;
   return pod_folder / "volumes" / name;
 }
 

@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <thread>
 
 #include "cli/process_node/pod_status.h"
 #include "cli/process_node/pod_volumes.h"
 #include "contract/contract.h"
 #include "operator/api/parse.h"
 #include "operator/reconcile/observed.h"
+#include "runtime/launch/available_cpus.h"
 
 namespace coxswain {
 
@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kNodeName[] = "this-machine";
+constexpr int kMostRanks = 10000;
 constexpr int kStartErrorExitCode = 128;  // what a container runtime reports for a container it can't start
 
 // A port that was free a moment ago. Another program may take it before ours does; the agent then ends with
@@ -111,8 +112,8 @@ std::string environment_value(const Environment& environment, const std::string&
 }
 
 // A count that the operator has set; 1 where it hasn't.
-unsigned count_of(const Environment& environment, const std::string& name) {
-  return static_cast<unsigned>(std::max(1, std::atoi(environment_value(environment, name).c_str())));
+int count_of(const Environment& environment, const std::string& name) {
+  return std::clamp(std::atoi(environment_value(environment, name).c_str()), 1, kMostRanks);
 }
 
 std::string termination_message(const fs::path& file) {
@@ -279,7 +280,12 @@ Result<Supervised> ProcessNode::launch(Run& run, const Json& container) {
   fs::path working_directory = run.folder / "work";
   const std::string asked = mounts->rewrite(container.value("workingDir", ""));
   if (!asked.empty() && fs::is_directory(asked)) working_directory = asked;
-  fs::create_directories(working_directory);
+  std::error_code error;
+  fs::create_directories(working_directory, error);
+  if (error) {
+    return fail(contract::ExitCode::kStorage,
+                "cannot make the folder " + working_directory.string() + ": " + error.message());
+  }
 
   run.agent_port = free_port();
   env["HOSTNAME"] = run.seen.name;
@@ -287,10 +293,8 @@ Result<Supervised> ProcessNode::launch(Run& run, const Json& container) {
   env[contract::kEnvTerminationLog] = (run.folder / "termination-log").string();
   // All processes of the job share this machine, of which each would otherwise take every core. The agent
   // hands the value on to its workers.
-  const unsigned processes =
-      count_of(env, contract::kEnvNodes) * count_of(env, contract::kEnvProcessesPerNode);
-  env.try_emplace("OMP_NUM_THREADS",
-                  std::to_string(std::max(1U, std::thread::hardware_concurrency() / processes)));
+  const int processes = count_of(env, contract::kEnvNodes) * count_of(env, contract::kEnvProcessesPerNode);
+  env.try_emplace("OMP_NUM_THREADS", std::to_string(threads_per_worker(available_cpus(), processes)));
 
   ProgramSpec spec{*program, argv, {}, working_directory, "pod " + run.seen.name};
   for (const auto& [name, value] : env) spec.environment.push_back(name + "=" + value);

@@ -1,72 +1,17 @@
 #include "operator/api/schema.h"
 
 #include "contract/contract.h"
+#include "operator/api/schema_parts.h"
 
 namespace coxswain {
 namespace {
 
-using Properties = std::vector<std::pair<std::string, Schema>>;
-
-constexpr int64_t kMaxInt = 2147483647;
 constexpr char kDns1035[] = "^[a-z]([-a-z0-9]*[a-z0-9])?$";
 constexpr char kDnsSubdomain[] = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 constexpr char kQuantity[] =
     "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|("
     "\\.[0-9]+)"
     ")))?$";
-
-Schema integer(int64_t minimum, int64_t maximum = kMaxInt, Json default_value = nullptr) {
-  Schema schema;
-  schema.type = FieldType::kInteger;
-  schema.minimum = minimum;
-  schema.maximum = maximum;
-  schema.default_value = std::move(default_value);
-  return schema;
-}
-
-Schema any_integer() {
-  Schema schema;
-  schema.type = FieldType::kInteger;
-  return schema;
-}
-
-Schema text(std::optional<int64_t> min_length = {}, std::optional<int64_t> max_length = {}) {
-  Schema schema;
-  schema.type = FieldType::kString;
-  schema.min_length = min_length;
-  schema.max_length = max_length;
-  return schema;
-}
-
-Schema boolean(Json default_value = nullptr) {
-  Schema schema;
-  schema.type = FieldType::kBoolean;
-  schema.default_value = std::move(default_value);
-  return schema;
-}
-
-Schema object(Properties properties, Json default_value = nullptr) {
-  Schema schema;
-  schema.properties = std::move(properties);
-  schema.default_value = std::move(default_value);
-  return schema;
-}
-
-Schema open_object(Properties properties = {}, std::vector<std::string> required = {}) {
-  Schema schema = object(std::move(properties));
-  schema.preserve_unknown = true;
-  schema.required = std::move(required);
-  return schema;
-}
-
-Schema list(Schema item, int64_t max_items, std::string map_key = "") {
-  Schema schema;
-  schema.type = FieldType::kArray;
-  schema.max_items = max_items;
-  schema.list_map_key = std::move(map_key);
-  schema.items.push_back(std::move(item));
-  return schema;
-}
 
 Schema quantities() {
   Schema quantity;

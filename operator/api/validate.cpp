@@ -5,6 +5,7 @@
 
 #include "contract/contract.h"
 #include "operator/api/parse.h"
+#include "operator/api/pod_schema.h"
 #include "operator/api/schema_check.h"
 
 namespace coxswain {
@@ -108,6 +109,8 @@ std::vector<Problem> validate(const Json& object, const ConfigCheck& check_confi
   check_metadata(object, problems);
   check_fields(object, problems);
   if (!problems.empty()) return problems;  // the rules below take well-typed values for granted
+  check_pod_parts(object["spec"], problems);
+  if (!problems.empty()) return problems;
   const TrainingJob job = parse_training_job(object);
   check_name_length(job, problems);
   check_program(job.spec, problems);

@@ -5,6 +5,7 @@
 
 #include "contract/contract.h"
 #include "operator/api/parse.h"
+#include "operator/api/pod_schema.h"
 #include "operator/reconcile/child_meta.h"
 #include "operator/reconcile/pod_parts.h"
 #include "operator/reconcile/render.h"
@@ -258,8 +259,10 @@ Json render_pod(const TrainingJob& job, int64_t attempt, int64_t node_rank,
   for (const Json& volume : mounted.volumes) volumes.push_back(volume);
   pod_spec["volumes"] = std::move(volumes);
   set_pod_fields(pod, pod_spec);
-  return {
-      {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", pod_metadata(pod)}, {"spec", std::move(pod_spec)}};
+  return without_nulls({{"apiVersion", "v1"},
+                        {"kind", "Pod"},
+                        {"metadata", pod_metadata(pod)},
+                        {"spec", std::move(pod_spec)}});
 }
 
 }  // namespace coxswain

@@ -17,6 +17,8 @@ namespace coxswain {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr char kReplacedPrefix[] = ".tmp-replaced-";
+
 tl::unexpected<Failure> storage_failure(const std::string& what, const fs::path& path,
                                         const std::string& why) {
   return fail(contract::ExitCode::kStorage, "Cannot " + what + " " + path.string() + ": " + why + ".");
@@ -50,6 +52,17 @@ Result<void> rename_path(const fs::path& from, const fs::path& to) {
   fs::rename(from, to, error);
   if (error) return storage_failure("rename " + from.string() + " to", to, error.message());
   return {};
+}
+
+// A complete checkpoint that a save was about to take the place of; it stands again if that save came to
+// nothing.
+Result<void> restore_replaced(const fs::path& replaced) {
+  const std::string name = replaced.filename().string().substr(std::strlen(kReplacedPrefix));
+  const fs::path checkpoint = replaced.parent_path() / name;
+  if (!is_complete(replaced) || is_complete(checkpoint)) return remove_tree(replaced);
+  if (auto removed = remove_tree(checkpoint); !removed) return removed;
+  if (auto restored = rename_path(replaced, checkpoint); !restored) return restored;
+  return make_durable(checkpoint.parent_path());
 }
 
 }  // namespace
@@ -110,7 +123,7 @@ Result<void> begin_checkpoint(const CheckpointTarget& target) {
 Result<void> commit_checkpoint(const CheckpointTarget& target) {
   const fs::path temporary = target.temporary_path();
   const fs::path final_path = target.final_path();
-  const fs::path replaced = target.directory / (".tmp-replaced-" + final_path.filename().string());
+  const fs::path replaced = target.directory / (kReplacedPrefix + final_path.filename().string());
   if (auto durable = make_durable(temporary); !durable) return durable;
   test_hold("written", 0, target.step);
   if (auto fenced = check_attempt(target.fence, target.attempt); !fenced) return fenced;
@@ -136,17 +149,23 @@ Result<void> delete_checkpoint(const fs::path& checkpoint) {
 }
 
 Result<void> remove_unfinished(const fs::path& directory, CheckpointKind kind) {
-  std::vector<fs::path> unfinished;
+  std::vector<fs::path> unfinished, replaced;
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     const bool ours = parse_checkpoint_name(kind, entry->path()) && fs::exists(entry->path() / kStateFile);
-    if (name.starts_with(".tmp-") || (ours && !is_complete(entry->path())))
+    if (name.starts_with(kReplacedPrefix)) {
+      replaced.push_back(entry->path());
+    } else if (name.starts_with(".tmp-") || (ours && !is_complete(entry->path()))) {
       unfinished.push_back(entry->path());
+    }
   }
   if (error) return storage_failure("list", directory, error.message());
   for (const fs::path& path : unfinished) {
     if (auto removed = remove_tree(path); !removed) return removed;
+  }
+  for (const fs::path& path : replaced) {
+    if (auto restored = restore_replaced(path); !restored) return restored;
   }
   return {};
 }

@@ -35,8 +35,8 @@ Result<void> commit_checkpoint(const CheckpointTarget& target);
 // The marker goes first: a half-deleted folder is not a checkpoint.
 Result<void> delete_checkpoint(const std::filesystem::path& checkpoint);
 
-// Removes temporary folders and folders of ours without a marker. Only at start, on rank 0, after
-// claim_attempt().
+// Removes temporary folders and folders of ours without a marker; puts back a complete checkpoint that was
+// being replaced. Only at start, on rank 0, after claim_attempt().
 Result<void> remove_unfinished(const std::filesystem::path& directory, CheckpointKind kind);
 
 // Writes to a temporary name, fsyncs, renames.

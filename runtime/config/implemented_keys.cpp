@@ -161,7 +161,6 @@ Refusal apply_resume(const YAML::Node& value, TrainConfig& config) {
 }
 
 Refusal apply_log(const YAML::Node& value, TrainConfig& config) {
-  config.logging.sinks.clear();
   config.logging.tensorboard = true;
   if (!value.IsScalar() && !value.IsNull()) return ValueRefusal{};
   const std::string word = is_none(value) ? "none" : value.Scalar();
@@ -174,7 +173,6 @@ Refusal apply_log(const YAML::Node& value, TrainConfig& config) {
         "log: wandb writes metrics.jsonl and TensorBoard event files for now; nothing is sent.");
   else if (word != "tensorboard")
     return ValueRefusal{};
-  config.logging.sinks.push_back(word);
   return std::nullopt;
 }
 

@@ -76,6 +76,7 @@ Result<std::string> expand(const std::string& text, const Setting& setting,
   return expanded + text.substr(done);
 }
 
+// No key takes lists of lists, so they are left as they are (an alias may even make a list contain itself).
 Result<YAML::Node> expand_node(const YAML::Node& node, const Setting& setting,
                                const EnvironmentLookup& environment) {
   if (node.IsScalar() && node.Scalar().find("${") != std::string::npos) {
@@ -86,7 +87,7 @@ Result<YAML::Node> expand_node(const YAML::Node& node, const Setting& setting,
   if (!node.IsSequence()) return node;
   YAML::Node items(YAML::NodeType::Sequence);
   for (const YAML::Node& item : node) {
-    Result<YAML::Node> expanded = expand_node(item, setting, environment);
+    Result<YAML::Node> expanded = item.IsScalar() ? expand_node(item, setting, environment) : item;
     if (!expanded) return expanded;
     items.push_back(*expanded);
   }

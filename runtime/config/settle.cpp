@@ -109,6 +109,8 @@ Result<TrainConfig> config_from_settings(const std::vector<Setting>& settings, c
   }
   note_without_effect(without_effect, config);
   note_lora_without_peft(given, config);
+  if (!given.contains("log"))
+    find_key_by_field("log")->apply(YAML::Node("wandb"), config);  // its default says so
   settle_chat_template(config);
   return config;
 }

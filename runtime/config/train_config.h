@@ -55,8 +55,7 @@ struct SaveConfig {
 };
 
 struct LoggingConfig {
-  int64_t steps = -1;              // -1: clamp(int(0.2 · samples / batch), 1, 25)
-  std::vector<std::string> sinks;  // what `log` asked for; metrics.jsonl is always written
+  int64_t steps = -1;  // -1: clamp(int(0.2 · samples / batch), 1, 25)
   bool tensorboard = true;
 };
 

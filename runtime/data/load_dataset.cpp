@@ -37,6 +37,10 @@ std::string column_names(const OrderedJson& row) {
 Result<RowFormat> detect_format(const TrainConfig& config, const OrderedJson& row) {
   const std::string& text = config.data.text_column;
   const bool chat = wants_chat(config);
+  if (text != DataConfig().text_column && !row.contains(text)) {
+    return bad_input("the column to train on is not there. Required: " + text +
+                     " (column_mapping.text_column); missing: " + text + "; available: " + column_names(row));
+  }
   if (row.contains(kInputIds)) return RowFormat{RowFormat::Kind::kTokens, kInputIds};
   // AITraining's column_mapping may name the conversation as the column to train on.
   if (chat && row.contains(text) && row[text].is_array()) return RowFormat{RowFormat::Kind::kChat, text};
@@ -235,12 +239,13 @@ Result<std::filesystem::path> find_data_file(const DataConfig& data) {
   }
   if (auto split = path / (data.train_split + ".jsonl"); std::filesystem::exists(split, error)) return split;
   const auto files = jsonl_files(path);
-  if (files.size() == 1) return files.front();
+  // The default names no particular split.
+  if (files.size() == 1 && data.train_split == DataConfig().train_split) return files.front();
   std::string names;
   for (const auto& file : files) names += (names.empty() ? "" : ", ") + file.filename().string();
   return bad_input("data.path: the folder " + path.string() + " has no " + data.train_split +
-                   ".jsonl (data.train_split), " +
-                   (files.empty() ? "nor any other .jsonl file." : "and several others: " + names + "."));
+                   ".jsonl (data.train_split)" +
+                   (files.empty() ? ", nor any other .jsonl file." : "; there is: " + names + "."));
 }
 
 Result<Dataset> load_dataset(const TrainConfig& config) {

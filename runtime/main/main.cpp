@@ -244,5 +244,10 @@ int run(int argc, char** argv) {
 }  // namespace coxswain
 
 int main(int argc, char** argv) {
-  return coxswain::run(argc, argv);
+  try {
+    return coxswain::run(argc, argv);
+  } catch (const std::exception& error) {  // no library's exception is meant to come so far
+    std::fprintf(stderr, "coxswain: unexpected failure: %s\n", error.what());
+    return static_cast<int>(coxswain::contract::ExitCode::kInternal);
+  }
 }

@@ -101,6 +101,7 @@ Result<void> copy_files(const std::string& to, const std::string& from,
       continue;
     std::ifstream in(source, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    if (!in) return fail(contract::ExitCode::kStorage, source.string() + ": could not be read.");
     if (auto done = write_file_durably(target.string(), text); !done) return done;
   }
   return {};

@@ -11,11 +11,15 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/model/durable_file.h"
 
 namespace coxswain {
 namespace {
+
+constexpr char kSingleFile[] = "model.safetensors";
+constexpr char kIndexFile[] = "model.safetensors.index.json";
 
 struct DtypeName {
   const char* name;
@@ -175,6 +179,24 @@ Result<void> write_safetensors(const std::string& path, const TensorMap& tensors
   });
 }
 
+namespace {
+
+// Weights of an earlier save, split otherwise, would be read beside these or instead of them.
+Result<void> remove_other_weights(const std::filesystem::path& folder, const std::set<std::string>& written) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool weights = name == kIndexFile || (name.starts_with("model") && name.ends_with(".safetensors"));
+    if (weights && !written.contains(name)) std::filesystem::remove(entry.path(), error);
+    if (error) break;
+  }
+  if (!error) return {};
+  return fail(contract::ExitCode::kStorage, "Cannot remove an earlier save's weights from " +
+                                                folder.string() + ": " + error.message() + ".");
+}
+
+}  // namespace
+
 Result<void> write_model_weights(const std::string& folder, const TensorMap& tensors,
                                  uint64_t max_shard_bytes) {
   std::vector<uint64_t> sizes;
@@ -186,7 +208,10 @@ Result<void> write_model_weights(const std::string& folder, const TensorMap& ten
   const std::vector<size_t> shard_of = assign_shards(sizes, max_shard_bytes);
   const size_t shards = shard_of.empty() ? 1 : shard_of.back() + 1;
   const std::filesystem::path root(folder);
-  if (shards == 1) return write_safetensors((root / "model.safetensors").string(), tensors);
+  if (shards == 1) {
+    if (auto done = write_safetensors((root / kSingleFile).string(), tensors); !done) return done;
+    return remove_other_weights(root, {kSingleFile});
+  }
 
   nlohmann::json index = {{"metadata", {{"total_size", total}}}, {"weight_map", nlohmann::json::object()}};
   std::vector<TensorMap> parts(shards);
@@ -200,7 +225,10 @@ Result<void> write_model_weights(const std::string& folder, const TensorMap& ten
     auto done = write_safetensors((root / shard_name(shard, shards)).string(), parts[shard]);
     if (!done) return done;
   }
-  return write_file_durably((root / "model.safetensors.index.json").string(), index.dump(2) + "\n");
+  if (auto done = write_file_durably((root / kIndexFile).string(), index.dump(2) + "\n"); !done) return done;
+  std::set<std::string> written = {kIndexFile};
+  for (size_t shard = 0; shard < shards; ++shard) written.insert(shard_name(shard, shards));
+  return remove_other_weights(root, written);
 }
 
 }  // namespace coxswain

@@ -181,22 +181,46 @@ void translate_lost_peer(const std::function<void()>& collective) {
   }
 }
 
-Result<std::shared_ptr<ProcessGroup>> ProcessGroup::connect(const RendezvousOptions& options) {
+struct Rendezvous::Store {
+  c10::intrusive_ptr<c10d::Store> c10d;
+};
+
+Rendezvous::Rendezvous(RendezvousOptions options, std::shared_ptr<Store> store)
+    : options_(std::move(options)), store_(std::move(store)) {}
+
+Result<Rendezvous> Rendezvous::open(const RendezvousOptions& options) {
   if (options.world_size == 1) {
-    return std::shared_ptr<ProcessGroup>(new ProcessGroup(options.rank, 1, nullptr));
+    return Rendezvous(options, nullptr);
   }
   auto store = connect_store(options);
   if (!store) {
     return tl::unexpected(store.error());
   }
-  if (auto joined = wait_for_all(**store, options); !joined) {
-    return tl::unexpected(joined.error());
+  return Rendezvous(options, std::make_shared<Store>(Store{std::move(*store)}));
+}
+
+Result<std::shared_ptr<ProcessGroup>> Rendezvous::join() {
+  std::shared_ptr<C10dGroup> group;
+  if (store_) {
+    if (auto joined = wait_for_all(*store_->c10d, options_); !joined) {
+      return tl::unexpected(joined.error());
+    }
+    auto connected = connect_group(store_->c10d, options_);
+    if (!connected) {
+      return tl::unexpected(connected.error());
+    }
+    group = std::move(*connected);
   }
-  auto c10d = connect_group(std::move(*store), options);
-  if (!c10d) {
-    return tl::unexpected(c10d.error());
+  return std::shared_ptr<ProcessGroup>(
+      new ProcessGroup(options_.rank, options_.world_size, std::move(group)));
+}
+
+Result<std::shared_ptr<ProcessGroup>> ProcessGroup::connect(const RendezvousOptions& options) {
+  auto rendezvous = Rendezvous::open(options);
+  if (!rendezvous) {
+    return tl::unexpected(rendezvous.error());
   }
-  return std::shared_ptr<ProcessGroup>(new ProcessGroup(options.rank, options.world_size, std::move(*c10d)));
+  return rendezvous->join();
 }
 
 ProcessGroup::ProcessGroup(int rank, int world_size, std::shared_ptr<C10dGroup> c10d)

@@ -14,6 +14,7 @@
 namespace coxswain {
 
 struct C10dGroup;
+class ProcessGroup;
 
 struct RendezvousOptions {
   std::string master_address = "127.0.0.1";
@@ -28,14 +29,32 @@ struct RendezvousOptions {
   std::chrono::seconds collective_timeout{7200};
 };
 
+// Where the ranks of an attempt meet. Opened first thing, it lets the others come while rank 0 still loads:
+// what starts them waits for rank 0's port.
+class Rendezvous {
+ public:
+  // Rank 0 begins to serve the store on master_port, the others connect to it. World size 1 opens nothing.
+  // Fails with kPortInUse (rank 0) or kRendezvousTimeout.
+  static Result<Rendezvous> open(const RendezvousOptions& options);
+
+  // Blocks until all ranks are here. To be called once. Fails with kRendezvousTimeout.
+  Result<std::shared_ptr<ProcessGroup>> join();
+
+ private:
+  struct Store;
+  Rendezvous(RendezvousOptions options, std::shared_ptr<Store> store);
+
+  RendezvousOptions options_;
+  std::shared_ptr<Store> store_;  // null with one rank
+};
+
 // Rank 0's process serves the store: before it ends well, all ranks should have met in a barrier().
 // Not thread-safe. Tensors are contiguous CPU tensors; every rank calls the same collectives in the same
 // order with the same sizes. A lost or silent peer throws PeerLost (parallel_strategy.h), after which the
 // group can't be used.
 class ProcessGroup {
  public:
-  // Blocks until all ranks have joined. Rank 0 serves the store on master_port. World size 1 opens nothing.
-  // Fails with kPortInUse (rank 0) or kRendezvousTimeout.
+  // Rendezvous::open and join at once.
   static Result<std::shared_ptr<ProcessGroup>> connect(const RendezvousOptions& options);
   ~ProcessGroup();
 
@@ -57,6 +76,7 @@ class ProcessGroup {
   const std::shared_ptr<C10dGroup>& c10d() const { return c10d_; }
 
  private:
+  friend class Rendezvous;
   ProcessGroup(int rank, int world_size, std::shared_ptr<C10dGroup> c10d);
 
   int rank_;

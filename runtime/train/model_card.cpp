@@ -131,13 +131,14 @@ std::string model_card(const TrainConfig& config, const CardFacts& facts) {
       "| learning rate | {9} ({10}) |\n"
       "| batch | {11} rows × {12} accumulation × {13} ranks |\n"
       "| seed | {14} |\n"
-      "| last training loss | {15:.4f} |\n\n"
+      "{15}\n"
       "All settings are in `training_params.json`, the loss of every step in `metrics.jsonl`.\n\n"
       "```python\n{16}```\n",
       config.base_model, config.peft && !config.lora.merge_adapter ? "peft" : "transformers",
       name_of(config.trainer), config.project_name, what_it_is(config), config.data.path, facts.rows,
       facts.steps, facts.tokens, config.optimizer.learning_rate, name_of(config.optimizer.schedule),
-      config.batch_size, config.gradient_accumulation, facts.world_size, config.seed, facts.last_loss,
+      config.batch_size, config.gradient_accumulation, facts.world_size, config.seed,
+      facts.last_loss ? fmt::format("| last training loss | {:.4f} |\n", *facts.last_loss) : "",
       how_to_load(config));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "runtime/config/train_config.h"
@@ -14,7 +15,7 @@ struct CardFacts {
   int64_t steps = 0;
   int64_t rows = 0;
   int64_t tokens = 0;
-  double last_loss = 0;
+  std::optional<double> last_loss;
 };
 
 // training_params.json: the settled configuration under AITraining's names. It holds no secret: TrainConfig

@@ -78,8 +78,8 @@ Result<void> finish_recovery(const fs::path& recovery) {
   return {};
 }
 
-Result<void> write_as_leader(TrainingSession& session, const RunStatistics& statistics, double last_loss,
-                             TensorMap parameters) {
+Result<void> write_as_leader(TrainingSession& session, const RunStatistics& statistics,
+                             std::optional<double> last_loss, TensorMap parameters) {
   const TrainConfig& config = session.config;
   const fs::path& project = session.folders.project;
   if (auto done = write_final_model(config, project, std::move(parameters)); !done) return done;
@@ -139,7 +139,7 @@ Result<void> write_trainer_state(const TrainingSession& session, const fs::path&
 }
 
 Result<void> write_final_outputs(TrainingSession& session, const RunStatistics& statistics,
-                                 double last_loss) {
+                                 std::optional<double> last_loss) {
   const bool keeps_adapter = session.config.peft && !session.config.lora.merge_adapter;
   auto parameters = session.strategy->full_parameters(keeps_adapter);
   Result<void> mine;

@@ -36,9 +36,10 @@ Result<void> write_trainer_state(const TrainingSession& session, const std::file
                                  const RunStatistics* statistics);
 
 // The end of a training, every rank calls it: the model (merged, unless merge_adapter is false) or the
-// adapter, model card, training_params.json, trainer_state.json; then the recovery folder is marked finished
-// and emptied.
-Result<void> write_final_outputs(TrainingSession& session, const RunStatistics& statistics, double last_loss);
+// adapter, model card (`last_loss`: none if this attempt made no step), training_params.json,
+// trainer_state.json; then the recovery folder is marked finished and emptied.
+Result<void> write_final_outputs(TrainingSession& session, const RunStatistics& statistics,
+                                 std::optional<double> last_loss);
 
 // In the recovery folder: this run has written its final outputs.
 inline constexpr char kFinishedMarker[] = "FINISHED";

@@ -21,7 +21,7 @@ std::string describe(const TrainingSession& session) {
                     : session.strategy->sharded() ? "ZeRO-3"
                                                   : "DDP";
   return fmt::format(
-      "Training {:.2f} M of {:.1f} M parameters of {} on {} rows ({} tokens): {} steps of {} rows, {} "
+      "Training {:.2f} M of {:.2f} M parameters of {} on {} rows ({} tokens): {} steps of {} rows, {} "
       "({} rank{}).",
       trainable / 1e6, total / 1e6, config.base_model, session.dataset.size(), session.dataset.tokens(),
       session.plan.total_steps, session.plan.rows_per_micro_step * config.gradient_accumulation, how,

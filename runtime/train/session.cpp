@@ -37,17 +37,20 @@ ModelParameters parameters_of(const CausalLM& model) {
   return parameters;
 }
 
-Result<void> join_ranks(TrainingSession& session) {
-  const RankEnvironment& ranks = session.ranks;
-  session.progress.phase(Phase::kRendezvous);
+Result<Rendezvous> open_rendezvous(const TrainConfig& config, const RankEnvironment& ranks) {
   RendezvousOptions options;
   options.master_address = ranks.master_addr;
   options.master_port = ranks.master_port;
   options.rank = ranks.rank;
   options.world_size = ranks.world_size;
   options.attempt = ranks.job.attempt;
-  options.collective_timeout = std::chrono::seconds(session.config.ddp_timeout_seconds);
-  auto group = ProcessGroup::connect(options);
+  options.collective_timeout = std::chrono::seconds(config.ddp_timeout_seconds);
+  return Rendezvous::open(options);
+}
+
+Result<void> join_ranks(TrainingSession& session, Rendezvous& rendezvous) {
+  session.progress.phase(Phase::kRendezvous);
+  auto group = rendezvous.join();
   if (!group) return tl::unexpected(group.error());
   session.group = *group;
   session.strategy =
@@ -180,6 +183,9 @@ Result<std::unique_ptr<TrainingSession>> prepare_session(const TrainConfig& conf
   if (!decision) return tl::unexpected(decision.error());
   for (const std::string& notice : decision->notices) log.say(notice);
 
+  auto rendezvous = open_rendezvous(config, ranks);
+  if (!rendezvous) return tl::unexpected(rendezvous.error());
+
   auto dataset = load_dataset(config);
   if (!dataset) return tl::unexpected(dataset.error());
   session->dataset = std::move(*dataset);
@@ -188,7 +194,7 @@ Result<std::unique_ptr<TrainingSession>> prepare_session(const TrainConfig& conf
   if (auto done = plan_training(*session); !done) return tl::unexpected(done.error());
 
   if (auto done = load_training_model(*session); !done) return tl::unexpected(done.error());
-  if (auto done = join_ranks(*session); !done) return tl::unexpected(done.error());
+  if (auto done = join_ranks(*session, *rendezvous); !done) return tl::unexpected(done.error());
   if (auto done = take_over_folders(*session); !done) return tl::unexpected(done.error());
   if (auto done = resume(*session, decision->point); !done) return tl::unexpected(done.error());
   return session;

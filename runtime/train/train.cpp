@@ -15,9 +15,10 @@
 namespace coxswain {
 namespace {
 
-// Returns the step's record; the session's position is then after it.
-StepRecord train_step(TrainingSession& session, const StepBatches& batches, const StepAgreement& agreed) {
-  const Stopwatch watch;
+// Returns the step's record, timed by a watch that began with the fetching of its rows; the session's
+// position is then after it.
+StepRecord train_step(TrainingSession& session, const StepBatches& batches, const StepAgreement& agreed,
+                      const Stopwatch& watch) {
   StepRecord record;
   record.learning_rate =
       learning_rate(session.config.optimizer, session.position.step, session.plan.total_steps);
@@ -44,9 +45,10 @@ StepRecord train_step(TrainingSession& session, const StepBatches& batches, cons
 Result<TrainOutcome> train_to_the_end(TrainingSession& session, Reporter& reporter) {
   IntervalTimer recovery_due(session.ranks.job.recovery_interval_seconds);
   double first_forward_unix_seconds = 0;
-  double last_loss = 0;
+  std::optional<double> last_loss;  // none when all steps were done before
   session.progress.phase(Phase::kTrain);
   while (session.position.step < session.plan.total_steps) {
+    Stopwatch watch;
     const StepBatches batches = fetch_step(session);
     const StepAgreement agreed = agree_on_step(*session.strategy, batches, stop_requested(),
                                                session.leads() && recovery_due.elapsed());
@@ -54,6 +56,7 @@ Result<TrainOutcome> train_to_the_end(TrainingSession& session, Reporter& report
       if (auto saved = save_checkpoint(session, CheckpointKind::kRecovery); !saved)
         return tl::unexpected(saved.error());
       recovery_due.restart();
+      watch = Stopwatch();  // the save is no part of the step's time
     }
     if (agreed.stop) {
       reporter.stopped();
@@ -62,7 +65,7 @@ Result<TrainOutcome> train_to_the_end(TrainingSession& session, Reporter& report
     if (first_forward_unix_seconds == 0) first_forward_unix_seconds = reporter.first_forward();
 
     const TrainPosition before = session.position;
-    const StepRecord record = train_step(session, batches, agreed);
+    const StepRecord record = train_step(session, batches, agreed, watch);
     last_loss = record.loss;
     if (auto reported = reporter.step(record); !reported) return tl::unexpected(reported.error());
     if (user_save_due(session.config.save, session.plan, before, session.position)) {

@@ -53,6 +53,50 @@ TEST(Commit, AUserSaveOfTheSameStepReplacesTheOld) {
   EXPECT_EQ(complete_checkpoints(folder.path(), CheckpointKind::kUser)->size(), 1u);
 }
 
+// As a kill between the renames and the marker of a save leaves it.
+struct ReplacedSave {
+  TemporaryFolder folder;
+  CheckpointTarget target = recovery_target(folder, 3, 0);
+  fs::path replaced = folder.path() / ".tmp-replaced-checkpoint-3";
+
+  ReplacedSave() {
+    target.kind = CheckpointKind::kUser;
+    save(target, "old");
+    fs::rename(target.final_path(), replaced);
+  }
+
+  void restart() { ASSERT_TRUE(remove_unfinished(folder.path(), CheckpointKind::kUser)); }
+
+  void expect_only(const std::string& content) {
+    EXPECT_TRUE(is_complete(target.final_path()));
+    EXPECT_EQ(*read_text(target.final_path() / kStateFile), content);
+    EXPECT_FALSE(fs::exists(replaced));
+  }
+};
+
+TEST(Commit, TheReplacedCheckpointStandsAgainIfTheNewOneHadNotItsName) {
+  ReplacedSave lost;
+  ASSERT_TRUE(begin_checkpoint(lost.target));
+  lost.restart();
+  lost.expect_only("old");
+  EXPECT_FALSE(fs::exists(lost.target.temporary_path()));
+}
+
+TEST(Commit, TheReplacedCheckpointStandsAgainIfTheNewOneHadNoMarker) {
+  ReplacedSave lost;
+  fs::create_directories(lost.target.final_path());
+  ASSERT_TRUE(write_durably(lost.target.final_path() / kStateFile, "new"));
+  lost.restart();
+  lost.expect_only("old");
+}
+
+TEST(Commit, TheReplacedCheckpointGoesOnceTheNewOneIsComplete) {
+  ReplacedSave lost;
+  save(lost.target, "new");
+  lost.restart();
+  lost.expect_only("new");
+}
+
 TEST(Commit, RefusedWhenALaterAttemptHasBegun) {
   TemporaryFolder folder;
   const auto target = recovery_target(folder, 3, 1);

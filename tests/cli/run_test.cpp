@@ -161,6 +161,18 @@ TEST_F(RunTest, CtrlCSuspendsAndTheSameCommandGoesOnAsTheSameJob) {
   EXPECT_NE(later, uids.substr(0, uids.size() / 2)) << "a finished job starts as a new one";
 }
 
+TEST_F(RunTest, AJobThatIsDeletedAtItsEndHasEnded) {
+  for (int i = 0; i < 5; ++i) {
+    manifest("true", 2, "  runPolicy: {ttlSecondsAfterFinished: 0}\n");
+    Program program(folder_.path, run());
+    EXPECT_EQ(program.wait(), 0) << program.output();
+    EXPECT_THAT(here("coxswain-output/j/.state/job.json"), HasSubstr("\"Complete\""));
+  }
+  manifest("exit 3", 2, "  runPolicy: {ttlSecondsAfterFinished: 0, backoffLimit: 0}\n");
+  Program program(folder_.path, run());
+  EXPECT_EQ(program.wait(), 3) << program.output();
+}
+
 TEST_F(RunTest, ASuspendedJobMayChangeOnlyWhatIsMutable) {
   manifest("trap 'exit 75' TERM; echo training; while :; do sleep 0.1; done\n", 1);
   {
@@ -259,6 +271,21 @@ TEST_F(RunTest, BadSettingsAreRefusedWithTheFieldNamed) {
     Program program(folder_.path, run({"--set", setting}));
     EXPECT_EQ(program.wait(), 2) << setting << "\n" << program.output();
     EXPECT_THAT(program.output(), HasSubstr(named)) << setting;
+  }
+}
+
+TEST_F(RunTest, APartOfThePodThatAnApiServerWouldRefuseIsRefusedWithItsField) {
+  manifest("true");
+  for (const auto& [setting, field] :
+       {std::pair{"template.spec.containers.0.args=[--steps, 10]",
+                  "spec.template.spec.containers[0].args[1]"},
+        {"template.spec.containers.0.env=[{name: A, value: 1}]",
+         "spec.template.spec.containers[0].env[0].value"},
+        {"volumes=[{name: v, persistentVolumeClaim: models}]", "spec.volumes[0].persistentVolumeClaim"},
+        {"template.spec.containers.99999999999999999999.image=x", "is no element"}}) {
+    Program program(folder_.path, run({"--set", setting}));
+    EXPECT_EQ(program.wait(), 2) << program.output();
+    EXPECT_THAT(program.output(), HasSubstr(field));
   }
 }
 

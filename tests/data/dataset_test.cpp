@@ -218,8 +218,12 @@ TEST(FindDataFile, TakesAFileOrAFolder) {
   folder.write("a.jsonl", "");
   folder.write("notes.txt", "");
   EXPECT_EQ(find_data_file(data)->filename(), "a.jsonl");
+  data.train_split = "validation";
+  EXPECT_THAT(find_data_file(data).error().message,
+              HasSubstr("has no validation.jsonl (data.train_split); there is: a.jsonl"));
+  data.train_split = "train";
   folder.write("b.jsonl", "");
-  EXPECT_THAT(find_data_file(data).error().message, HasSubstr("several others: a.jsonl, b.jsonl"));
+  EXPECT_THAT(find_data_file(data).error().message, HasSubstr("there is: a.jsonl, b.jsonl"));
   folder.write("train.jsonl", "");
   EXPECT_EQ(find_data_file(data)->filename(), "train.jsonl");
   data.train_split = "b";
