@@ -100,6 +100,14 @@ def newest_step(checkpoints):
     return max((int(name.split("-")[1]) for name in checkpoints), default=0)
 
 
+def wait_for_attempt(run, attempt):
+    """Only then is nobody of the attempt before left who could be held."""
+    def started():
+        status = run.status
+        return status["attempt"] == attempt and status["nodes"]["ready"] == 2
+    wait_until(lambda: run.process.poll() is not None or started(), f"attempt {attempt} has started")
+
+
 def kill_inside_a_save(run, hold):
     """Kills the rank that is held; the step of the save, and of the newest checkpoint that was complete then."""
     step, pid = hold.wait(run)
@@ -129,6 +137,7 @@ def test_twelve_kills_inside_recovery_saves():
             step, newest = kill_inside_a_save(run, hold)
             resumed_from.append(newest)
             if kill + 1 < kills:
+                wait_for_attempt(run, kill + 1)
                 # Every third attempt gets a save done before the one that it dies in: the second is about twice as far.
                 hold.arm(*POINTS[(kill + 1) % len(POINTS)], newest + 2 if kill % 3 else newest + (step - newest) * 8 // 5 + 1)
         assert_went_on(run, kills, resumed_from, undisturbed(max_steps=steps))
@@ -143,6 +152,7 @@ def test_eight_kills_inside_the_users_saves():
             step, newest = kill_inside_a_save(run, hold)
             resumed_from.append(newest)
             if kill + 1 < len(POINTS):
+                wait_for_attempt(run, kill + 1)
                 hold.arm(*POINTS[kill + 1], step + 1)
         assert resumed_from == list(range(0, every * len(POINTS), every)), resumed_from
         assert_went_on(run, len(POINTS), resumed_from, undisturbed())
