@@ -200,15 +200,19 @@ void add_top_level_and_data(std::vector<ConfigKey>& keys) {
                                    "required", "The training data.", text(FIELD(data.path))),
                        "path"));
   keys.push_back(implemented("train_split", "data", "the name of a split", "train",
-                             "Which file of a data folder is trained on: {train_split}.jsonl.",
+                             "Which file of a data folder is trained on: {train_split}.jsonl. With train, a "
+                             "folder's only .jsonl file will do.",
                              text(FIELD(data.train_split))));
   keys.push_back(
       implemented("chat_template", "data", "tokenizer or none", "tokenizer with trainer sft, else none",
                   "tokenizer renders conversations with the model's own chat template; none trains on plain "
                   "text.",
                   apply_chat_template));
-  keys.push_back(implemented("text_column", "data.column_mapping", "the name of a column", "text",
-                             "The column that is trained on: text or conversations.", apply_text_column));
+  keys.push_back(
+      implemented("text_column", "data.column_mapping", "the name of a column", "text",
+                  "The column that is trained on: text or conversations. One that is named must be there; "
+                  "input_ids, where a row has them, are what is trained on.",
+                  apply_text_column));
 }
 
 void add_training(std::vector<ConfigKey>& keys) {

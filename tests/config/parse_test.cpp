@@ -165,7 +165,7 @@ TEST(ParseTrainConfig, DefaultsAreAiTrainings) {
   EXPECT_EQ(config->lora.rank, 16);
   EXPECT_THAT(config->lora.target_modules, ElementsAre("all-linear"));
   EXPECT_TRUE(config->lora.merge_adapter);
-  EXPECT_THAT(config->notices, IsEmpty());
+  EXPECT_THAT(config->notices, ElementsAre(HasSubstr("log: wandb")));
 }
 
 TEST(ParseTrainConfig, TaskSetsTheTrainerAndParamsWinOverIt) {
@@ -182,7 +182,7 @@ TEST(ParseTrainConfig, TaskSetsTheTrainerAndParamsWinOverIt) {
 }
 
 TEST(ParseTrainConfig, SftWithoutTemplateTakesTheModelsAndSaysSo) {
-  const Result<TrainConfig> config = parse(kMinimal + "params: {trainer: sft}");
+  const Result<TrainConfig> config = parse(kMinimal + "log: none\nparams: {trainer: sft}");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->data.chat_template, "tokenizer");
   EXPECT_THAT(config->notices, ElementsAre(HasSubstr("data.chat_template is left out")));
@@ -200,10 +200,16 @@ TEST(ParseTrainConfig, WhatHasNoEffectIsSaidOnce) {
 }
 
 TEST(ParseTrainConfig, LoraSettingsWithoutPeftAreSaid) {
-  const Result<TrainConfig> config = parse(kMinimal + "params: {lora_r: 8}");
+  const Result<TrainConfig> config = parse(kMinimal + "log: none\nparams: {lora_r: 8}");
   ASSERT_TRUE(config);
   EXPECT_THAT(config->notices,
               ElementsAre("lora_r has no effect: peft is false, so all weights are trained."));
+}
+
+TEST(ParseTrainConfig, AListThatHoldsItselfIsRefused) {
+  const Result<TrainConfig> config = parse(kMinimal + "params: {peft: true, target_modules: &t [*t]}");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("params.target_modules is a list, but must be"));
 }
 
 TEST(ParseTrainConfig, LogNoneWritesNoEventFiles) {

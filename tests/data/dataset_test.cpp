@@ -155,6 +155,11 @@ TEST_F(LoadDataset, ListsColumnsWhereOneIsMissing) {
   EXPECT_THAT(error(R"({"prompt": "a"})"),
               HasSubstr("Required: messages (or text, or input_ids); missing: messages, text; "
                         "available: prompt."));
+  config_.data.text_column = "chat";
+  EXPECT_THAT(
+      error(R"({"messages": [], "input_ids": [1]})"),
+      HasSubstr(
+          "Required: chat (column_mapping.text_column); missing: chat; available: messages, input_ids."));
 }
 
 TEST_F(LoadDataset, NamesLineAndFieldThatIsWrong) {
