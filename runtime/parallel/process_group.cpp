@@ -189,7 +189,7 @@ Rendezvous::Rendezvous(RendezvousOptions options, std::shared_ptr<Store> store)
     : options_(std::move(options)), store_(std::move(store)) {}
 
 Result<Rendezvous> Rendezvous::open(const RendezvousOptions& options) {
-  if (options.world_size == 1) {
+  if (options.world_size == 1 || options.rank != 0) {
     return Rendezvous(options, nullptr);
   }
   auto store = connect_store(options);
@@ -200,19 +200,22 @@ Result<Rendezvous> Rendezvous::open(const RendezvousOptions& options) {
 }
 
 Result<std::shared_ptr<ProcessGroup>> Rendezvous::join() {
-  std::shared_ptr<C10dGroup> group;
-  if (store_) {
-    if (auto joined = wait_for_all(*store_->c10d, options_); !joined) {
-      return tl::unexpected(joined.error());
-    }
-    auto connected = connect_group(store_->c10d, options_);
-    if (!connected) {
-      return tl::unexpected(connected.error());
-    }
-    group = std::move(*connected);
+  if (options_.world_size == 1) {
+    return std::shared_ptr<ProcessGroup>(new ProcessGroup(options_.rank, 1, nullptr));
+  }
+  auto store = store_ ? Result<c10::intrusive_ptr<c10d::Store>>(store_->c10d) : connect_store(options_);
+  if (!store) {
+    return tl::unexpected(store.error());
+  }
+  if (auto joined = wait_for_all(**store, options_); !joined) {
+    return tl::unexpected(joined.error());
+  }
+  auto group = connect_group(std::move(*store), options_);
+  if (!group) {
+    return tl::unexpected(group.error());
   }
   return std::shared_ptr<ProcessGroup>(
-      new ProcessGroup(options_.rank, options_.world_size, std::move(group)));
+      new ProcessGroup(options_.rank, options_.world_size, std::move(*group)));
 }
 
 Result<std::shared_ptr<ProcessGroup>> ProcessGroup::connect(const RendezvousOptions& options) {

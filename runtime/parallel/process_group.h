@@ -33,11 +33,11 @@ struct RendezvousOptions {
 // what starts them waits for rank 0's port.
 class Rendezvous {
  public:
-  // Rank 0 begins to serve the store on master_port, the others connect to it. World size 1 opens nothing.
-  // Fails with kPortInUse (rank 0) or kRendezvousTimeout.
+  // Rank 0 begins to serve the store on master_port; the others do nothing yet, nor does a world of one.
+  // Fails with kPortInUse.
   static Result<Rendezvous> open(const RendezvousOptions& options);
 
-  // Blocks until all ranks are here. To be called once. Fails with kRendezvousTimeout.
+  // Connects and blocks until all ranks are here. To be called once. Fails with kRendezvousTimeout.
   Result<std::shared_ptr<ProcessGroup>> join();
 
  private:
@@ -45,7 +45,7 @@ class Rendezvous {
   Rendezvous(RendezvousOptions options, std::shared_ptr<Store> store);
 
   RendezvousOptions options_;
-  std::shared_ptr<Store> store_;  // null with one rank
+  std::shared_ptr<Store> store_;  // rank 0's; null with one rank
 };
 
 // Rank 0's process serves the store: before it ends well, all ranks should have met in a barrier().
