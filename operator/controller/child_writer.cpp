@@ -60,13 +60,13 @@ ActionResult run(ApiClient& api, const TrainingJob& job, const DeletePod& pod) {
                  resources::kPods);
 }
 
-ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteConfigMap& map) {
-  const Resource& resource = resources::kConfigMaps;
-  auto existing = api.get(resource, job.metadata.namespace_name, map.name);
+ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteChild& child) {
+  const Resource& resource = resource_of(child.kind);
+  auto existing = api.get(resource, job.metadata.namespace_name, child.name);
   if (!existing) return removed(existing, resource);
   if (!is_controlled_by(*existing, job.metadata.uid)) return ActionDone{Json(), resource};
   const DeleteOptions options{existing->at("metadata").value("uid", ""), std::nullopt, std::nullopt, false};
-  return removed(api.remove(resource, job.metadata.namespace_name, map.name, options), resource);
+  return removed(api.remove(resource, job.metadata.namespace_name, child.name, options), resource);
 }
 
 ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteJob& removal) {
