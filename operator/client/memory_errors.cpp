@@ -17,7 +17,7 @@ tl::unexpected<ApiError> conflict(const Resource& resource, const std::string& n
 }
 
 Json status(const ApiError& error) {
-  return {{"kind", "Status"},       {"apiVersion", "v1"},  {"status", "Failure"},
+  return {{"kind", "Status"},       {"apiVersion", "v1"}, {"status", "Failure"},
           {"reason", error.reason}, {"code", error.code}, {"message", error.message}};
 }
 

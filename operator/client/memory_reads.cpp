@@ -86,7 +86,8 @@ ObjectList MemoryApi::first_page(Snapshot snapshot, int64_t limit) {
   list.items.assign(std::make_move_iterator(snapshot.items.begin()), std::make_move_iterator(end));
   snapshot.items.erase(snapshot.items.begin(), end);
   list.remaining = snapshot.counted ? size - limit : 0;
-  list.continue_token = "page-" + std::to_string(next_token_++);
+  // Of one length, so that the first in order is the oldest.
+  list.continue_token = "page-" + std::to_string(1'000'000'000 + next_token_++);
   if (snapshots_.size() >= kSnapshotsLimit) snapshots_.erase(snapshots_.begin());
   snapshots_[list.continue_token] = std::move(snapshot);
   return list;

@@ -30,10 +30,7 @@ void MemoryStream::offer(const Resource& resource, WatchEventType type, const Js
   const bool was = !before.is_null() && selector_.matches(before);
   const bool is = type != WatchEventType::kDeleted && selector_.matches(object);
   if (!was && !is) return;
-  push({!was ? WatchEventType::kAdded
-        : is ? WatchEventType::kModified
-             : WatchEventType::kDeleted,
-        object});
+  push({!was ? WatchEventType::kAdded : is ? WatchEventType::kModified : WatchEventType::kDeleted, object});
 }
 
 void MemoryStream::offer_existing(const Resource& resource, const Json& object) {

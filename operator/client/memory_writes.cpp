@@ -36,11 +36,12 @@ ApiResult<Json> MemoryApi::create(const Resource& resource, const std::string& n
     return api_error(400, "BadRequest",
                      "the namespace of the provided object does not match the namespace sent on the request");
   }
-  next["metadata"]["namespace"] = ns;
+  if (!ns.empty()) next["metadata"]["namespace"] = ns;
   if (auto error = memory_rules::prepare_create(resource, next)) return tl::unexpected(std::move(*error));
   std::lock_guard lock(mutex_);
   if (find(resource, ns, metadata::name(next)) != nullptr) {
-    return api_error(409, "AlreadyExists", memory_errors::quoted(resource, metadata::name(next)) + " already exists");
+    return api_error(409, "AlreadyExists",
+                     memory_errors::quoted(resource, metadata::name(next)) + " already exists");
   }
   next["metadata"]["uid"] = random_uid();
   next["metadata"]["creationTimestamp"] = format_time(clock_());
@@ -70,10 +71,11 @@ ApiResult<Json> MemoryApi::checked_update(const Resource& resource, const std::s
   if (current == nullptr) return memory_errors::not_found(resource, metadata::name(object));
   if (!metadata::uid(object).empty() && metadata::uid(object) != metadata::uid(*current)) {
     return memory_errors::conflict(resource, metadata::name(object),
-                    "Precondition failed: UID in precondition: " + metadata::uid(object) +
-                        ", UID in object meta: " + metadata::uid(*current));
+                                   "Precondition failed: UID in precondition: " + metadata::uid(object) +
+                                       ", UID in object meta: " + metadata::uid(*current));
   }
-  if (!metadata::resource_version(object).empty() && metadata::resource_version(object) != metadata::resource_version(*current)) {
+  if (!metadata::resource_version(object).empty() &&
+      metadata::resource_version(object) != metadata::resource_version(*current)) {
     return memory_errors::conflict(resource, metadata::name(object), memory_errors::kModified);
   }
   if (metadata::resource_version(object).empty() && !resource.group.empty()) {
@@ -108,7 +110,8 @@ ApiResult<Json> MemoryApi::merge_patch(const Resource& resource, const std::stri
   const Json* current = find(resource, ns, name);
   if (current == nullptr) return memory_errors::not_found(resource, name);
   const std::string wanted = metadata::resource_version(patch);
-  if (!wanted.empty() && wanted != metadata::resource_version(*current)) return memory_errors::conflict(resource, name, memory_errors::kModified);
+  if (!wanted.empty() && wanted != metadata::resource_version(*current))
+    return memory_errors::conflict(resource, name, memory_errors::kModified);
   Json next = *current;
   next.merge_patch(patch);
   return checked_update(resource, ns, next, options, false);
@@ -121,13 +124,14 @@ ApiResult<Json> MemoryApi::remove(const Resource& resource, const std::string& n
   if (current == nullptr) return memory_errors::not_found(resource, name);
   if (options.uid && *options.uid != metadata::uid(*current)) {
     return memory_errors::conflict(resource, name,
-                    "Precondition failed: UID in precondition: " + *options.uid +
-                        ", UID in object meta: " + metadata::uid(*current));
+                                   "Precondition failed: UID in precondition: " + *options.uid +
+                                       ", UID in object meta: " + metadata::uid(*current));
   }
   if (options.resource_version && *options.resource_version != metadata::resource_version(*current)) {
-    return memory_errors::conflict(resource, name,
-                    "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
-                        ", ResourceVersion in object meta: " + metadata::resource_version(*current));
+    return memory_errors::conflict(
+        resource, name,
+        "Precondition failed: ResourceVersion in precondition: " + *options.resource_version +
+            ", ResourceVersion in object meta: " + metadata::resource_version(*current));
   }
   Json answer = *current;
   if (options.dry_run) return answer;

@@ -121,8 +121,8 @@ std::vector<StoreChange> WatchMachine::handle(WatchInput input, TimePoint now) {
 }
 
 void WatchMachine::back_off(TimePoint now, std::optional<std::chrono::seconds> at_least) {
-  const double doubled = static_cast<double>(settings_.backoff_base.count()) *
-                         static_cast<double>(1 << std::min(failures_, 16));
+  const double doubled =
+      static_cast<double>(settings_.backoff_base.count()) * static_cast<double>(1 << std::min(failures_, 16));
   const double longest = static_cast<double>(settings_.backoff_max.count());
   ++failures_;
   const Duration wait(static_cast<Duration::rep>(std::min(doubled, longest) * (0.75 + random() / 2)));

@@ -2,6 +2,7 @@
 // for what the last tries to create children met.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -86,10 +87,13 @@ ObservedPod observe_pod(const Json& pod);
 // Whether the object's controller is this job (by UID).
 bool is_controlled_by(const Json& object, const std::string& job_uid);
 
-// Everything from lists of v1 objects; those of other owners are skipped. Progress, conflicts and rejections
-// are left empty.
-Observed observe(const TrainingJob& job, const std::vector<Json>& pods, const std::vector<Json>& services,
-                 const std::vector<Json>& config_maps);
+// Objects as a store hands them out: shared, not copied; none is null.
+using Objects = std::vector<std::shared_ptr<const Json>>;
+
+// Everything from lists of v1 objects (services and config maps: their metadata is enough); those of other
+// owners are skipped. Progress, conflicts and rejections are left empty.
+Observed observe(const TrainingJob& job, const Objects& pods, const Objects& services,
+                 const Objects& config_maps);
 
 // The answer of an agent's GET /progress; nothing where it is of another attempt or has no step yet.
 std::optional<Progress> parse_progress(const Json& answer, int64_t attempt);

@@ -48,7 +48,9 @@ class ControllerTest : public ::testing::Test {
     controller_.reset();
     faulty_ = std::make_unique<FaultyApi>(
         api_, [this](const ApiCall& call) { return script_ ? script_(call) : std::nullopt; });
-    controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, ControllerOptions{});
+    ControllerOptions options;
+    options.watch = in_process_watch_settings();
+    controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
   }
 
   void submit(Json spec_patch = Json::object(), int nodes = 2) {
@@ -269,7 +271,8 @@ TEST_F(ControllerTest, ALifeCostsFewRequests) {
   EXPECT_LE(count(Verb::kUpdateStatus), 8);
   // Service, two pods; events: Started, OutputNotKept, Running, Completed.
   EXPECT_EQ(count(Verb::kCreate), 7);
-  EXPECT_EQ(count(Verb::kList), 4) << "one for each kind";
+  EXPECT_EQ(count(Verb::kWatch), 4) << "one for each kind, which lists too";
+  EXPECT_EQ(count(Verb::kList), 0);
 }
 
 TEST_F(ControllerTest, ProgressIsReadAndWrittenAtMostEveryFifteenSeconds) {
