@@ -42,22 +42,24 @@ void ObjectStore::forget(const ObjectKey& key, const std::string& uid) {
   std::lock_guard lock(mutex_);
   const auto it = objects_.find(key);
   if (it == objects_.end() || metadata::uid(*it->second) != uid) return;
-  forgotten_[uid] = listed_.contains(key);
+  forgotten_[key] = {uid, metadata::resource_version(*it->second), listed_.contains(key)};
   erase(it);
 }
 
 void ObjectStore::on(ListBegins&) {
   listing_ = true;
   listed_.clear();
-  for (auto& [_, listed] : forgotten_) listed = false;
+  for (auto& [_, forgotten] : forgotten_) forgotten.listed = false;
 }
 
 void ObjectStore::on(Listed& listed) {
-  if (const auto gone = forgotten_.find(metadata::uid(listed.object)); gone != forgotten_.end()) {
-    gone->second = true;
+  const ObjectKey key = metadata::key(listed.object);
+  const auto forgotten = forgotten_.find(key);
+  if (forgotten != forgotten_.end() && forgotten->second.uid == metadata::uid(listed.object)) {
+    forgotten->second.listed = true;
     return;
   }
-  listed_.insert(metadata::key(listed.object));
+  listed_.insert(key);
   put(std::move(listed.object));
 }
 
@@ -69,7 +71,9 @@ void ObjectStore::on(ListEnds& end) {
     if (!later && !listed_.contains(current->first)) erase(current);
   }
   listed_.clear();
-  std::erase_if(forgotten_, [](const auto& entry) { return !entry.second; });
+  std::erase_if(forgotten_, [&](const auto& entry) {
+    return !entry.second.listed && !is_newer(entry.second.version, end.version);
+  });
   listing_ = false;
   reached_ = end.version;
   filled_ = true;
@@ -83,8 +87,12 @@ void ObjectStore::on(Written& written) {
 void ObjectStore::on(Deleted& deleted) {
   const std::string version = metadata::resource_version(deleted.object);
   if (!listing_) reached_ = version;
-  forgotten_.erase(metadata::uid(deleted.object));
-  const auto it = objects_.find(metadata::key(deleted.object));
+  const ObjectKey key = metadata::key(deleted.object);
+  if (const auto forgotten = forgotten_.find(key);
+      forgotten != forgotten_.end() && forgotten->second.uid == metadata::uid(deleted.object)) {
+    forgotten_.erase(forgotten);
+  }
+  const auto it = objects_.find(key);
   if (it == objects_.end()) return;
   // Another object has that name by now.
   if (is_newer(metadata::resource_version(*it->second), version)) return;
@@ -96,22 +104,35 @@ void ObjectStore::on(Reached& reached) {
   reached_ = reached.version;
 }
 
+// It, or one that had its name before it.
+bool ObjectStore::is_forgotten(const ObjectKey& key, const Json& object) const {
+  const auto forgotten = forgotten_.find(key);
+  if (forgotten == forgotten_.end()) return false;
+  return forgotten->second.uid == metadata::uid(object) ||
+         is_newer(forgotten->second.version, metadata::resource_version(object));
+}
+
 void ObjectStore::put(Json object) {
-  if (metadata::name(object).empty() || forgotten_.contains(metadata::uid(object))) return;
   const ObjectKey key = metadata::key(object);
-  Object& slot = objects_[key];
-  const Object before = slot;
+  if (key.second.empty() || is_forgotten(key, object)) return;
+  const auto it = objects_.find(key);
+  Object before = it == objects_.end() ? nullptr : it->second;
   if (before != nullptr) {
     const auto order =
         compare_versions(metadata::resource_version(object), metadata::resource_version(*before));
     if (order == std::partial_ordering::less || order == std::partial_ordering::equivalent) return;
+    if (metadata::uid(object) != metadata::uid(*before)) {  // its end was missed: it has that name no more
+      erase(it);
+      before = nullptr;
+    }
   }
   object["metadata"].erase("managedFields");
   if (trim_) trim_(object);
-  slot = std::make_shared<const Json>(std::move(object));
+  const Object after = std::make_shared<const Json>(std::move(object));
+  objects_[key] = after;
   const Json& was = before == nullptr ? kNone : *before;
-  reindex(key, was, *slot);
-  if (on_change_) on_change_(was, *slot);
+  reindex(key, was, *after);
+  if (on_change_) on_change_(was, *after);
 }
 
 void ObjectStore::erase(std::map<ObjectKey, Object>::iterator it) {

@@ -63,6 +63,7 @@ class ObjectStore {
   void on(Deleted& deleted);
   void on(Reached& reached);
   void put(Json object);
+  bool is_forgotten(const ObjectKey& key, const Json& object) const;
   void erase(std::map<ObjectKey, Object>::iterator it);
   void reindex(const ObjectKey& key, const Json& before, const Json& after);
 
@@ -74,9 +75,13 @@ class ObjectStore {
   std::map<std::string, Index> indexes_;
   bool listing_ = false;
   std::set<ObjectKey> listed_;  // since the list began
-  // UIDs whose DELETED has yet to come, and whether the list that is being taken in has them still.
-  std::map<std::string, bool> forgotten_;
-  std::string reached_;  // the watch has told everything up to this version
+  struct Forgotten {
+    std::string uid;
+    std::string version;  // the last that was known of it
+    bool listed = false;  // the list that is being taken in has it still
+  };
+  std::map<ObjectKey, Forgotten> forgotten_;  // until its DELETED has come
+  std::string reached_;                       // the watch has told everything up to this version
   bool filled_ = false;
 };
 

@@ -151,10 +151,10 @@ class WatchMachine {
   const std::string label_selector_;
   const bool metadata_only_;
   std::minstd_rand engine_;
-  State state_;
   TimePoint not_before_{};
   int failures_ = 0;         // in a row
   int stream_failures_ = 0;  // of streaming lists in a row
+  State state_;              // after what start() reads
 };
 
 }  // namespace coxswain
