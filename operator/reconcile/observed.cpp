@@ -170,19 +170,19 @@ void see_nodes(Observed& observed,
   }
 }
 
-Observed observe(const TrainingJob& job, const std::vector<Json>& pods, const std::vector<Json>& services,
-                 const std::vector<Json>& config_maps) {
+Observed observe(const TrainingJob& job, const Objects& pods, const Objects& services,
+                 const Objects& config_maps) {
   const std::string& uid = job.metadata.uid;
   Observed observed;
-  for (const Json& pod : pods) {
-    if (is_controlled_by(pod, uid)) observed.pods.push_back(observe_pod(pod));
+  for (const auto& pod : pods) {
+    if (is_controlled_by(*pod, uid)) observed.pods.push_back(observe_pod(*pod));
   }
-  observed.has_service = std::any_of(services.begin(), services.end(), [&](const Json& service) {
-    return is_controlled_by(service, uid) && text(at(service, "metadata"), "name") == service_name(job);
+  observed.has_service = std::any_of(services.begin(), services.end(), [&](const auto& service) {
+    return is_controlled_by(*service, uid) && text(at(*service, "metadata"), "name") == service_name(job);
   });
-  for (const Json& config_map : config_maps) {
-    const int64_t attempt = number_label(config_map, contract::kLabelAttempt);
-    if (attempt >= 0 && is_controlled_by(config_map, uid)) observed.config_map_attempts.insert(attempt);
+  for (const auto& config_map : config_maps) {
+    const int64_t attempt = number_label(*config_map, contract::kLabelAttempt);
+    if (attempt >= 0 && is_controlled_by(*config_map, uid)) observed.config_map_attempts.insert(attempt);
   }
   return observed;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -146,10 +147,13 @@ bool is_controlled_by(const Json& object, const std::string& job_uid);
 void see_nodes(Observed& observed,
                const std::function<std::optional<ObservedNode>(const std::string& name)>& node_of);
 
-// Everything from lists of v1 objects; those of other owners are skipped. Progress, conflicts and rejections
-// are left empty.
-Observed observe(const TrainingJob& job, const std::vector<Json>& pods, const std::vector<Json>& services,
-                 const std::vector<Json>& config_maps);
+// Objects as a store hands them out: shared, not copied; none is null.
+using Objects = std::vector<std::shared_ptr<const Json>>;
+
+// Everything from lists of v1 objects (services and config maps: their metadata is enough); those of other
+// owners are skipped. Progress, conflicts and rejections are left empty.
+Observed observe(const TrainingJob& job, const Objects& pods, const Objects& services,
+                 const Objects& config_maps);
 
 // The answer of rank 0's agent to GET /progress; nothing where it is of another attempt or has no step yet.
 std::optional<Progress> parse_progress(const Json& answer, int64_t attempt);

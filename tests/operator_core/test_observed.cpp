@@ -124,8 +124,9 @@ TEST(Observe, OnlyWhatThisJobControls) {
       {"metadata", {{"name", "j"}, {"ownerReferences", {{{"uid", "u"}, {"controller", true}}}}}}};
   Json config_map = service;
   config_map["metadata"]["labels"] = {{"training.coxswain.dev/attempt", "2"}};
-  const Observed seen =
-      observe(job, {pod("{phase: Running}"), foreign, borrowed}, {service}, {config_map, foreign});
+  const auto shared = [](const Json& object) { return std::make_shared<const Json>(object); };
+  const Observed seen = observe(job, {shared(pod("{phase: Running}")), shared(foreign), shared(borrowed)},
+                                {shared(service)}, {shared(config_map), shared(foreign)});
   EXPECT_EQ(seen.pods.size(), 1U);
   EXPECT_TRUE(seen.has_service);
   EXPECT_EQ(seen.config_map_attempts, std::set<int64_t>{2});
