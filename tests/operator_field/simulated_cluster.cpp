@@ -79,29 +79,40 @@ std::optional<ApiFault> SimulatedCluster::admission(const ApiCall& call) {
 
 // --- Time
 
-void SimulatedCluster::settle() {
-  for (int i = 0; i < 12; ++i) {
-    controller_->step();
+TimePoint SimulatedCluster::settle() {
+  TimePoint next;
+  for (int i = 0; i < 100; ++i) {
+    next = controller_->step();
+    const int before = changes_;
     step_nodes();
     step_pods();
+    if (changes_ == before && next > now) break;
   }
-  controller_->step();
+  for (const auto& [_, node] : nodes_) {
+    if (!node.told) next = std::min(next, node.since);
+  }
+  return next;
+}
+
+// To the next moment at which something is due, by whole seconds.
+void SimulatedCluster::advance(TimePoint end) {
+  const TimePoint next = std::max(now + std::chrono::seconds(1), settle());
+  now = std::min(end, next);
 }
 
 void SimulatedCluster::pass_time(Duration time) {
   const TimePoint end = now + time;
-  while (now < end) {
-    now = std::min(end, now + std::chrono::seconds(1));
-    controller_->step();
-    step_nodes();
-    step_pods();
-  }
+  while (now < end) advance(end);
   settle();
 }
 
 bool SimulatedCluster::until(const std::function<bool()>& holds, Duration limit) {
   const TimePoint end = now + limit;
-  while (!holds() && now < end) pass_time(std::chrono::seconds(1));
+  settle();
+  while (!holds() && now < end) {
+    advance(end);
+    settle();
+  }
   return holds();
 }
 
@@ -220,6 +231,7 @@ void SimulatedCluster::step_nodes() {
     if (node.told || now < node.since) continue;
     write_node(name, node);
     node.told = true;
+    ++changes_;
   }
 }
 
@@ -242,10 +254,12 @@ void SimulatedCluster::schedule(const Json& pod) {
          {"reason", "Unschedulable"},
          {"message", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."}}};
     api.update_status(kPods, pod["metadata"]["namespace"], waiting, {});
+    ++changes_;
     return;
   }
   const auto least = std::ranges::min_element(load, {}, [](const auto& entry) { return entry.second; });
   api.bind_pod(pod["metadata"]["namespace"], name, least->first);
+  ++changes_;
 }
 
 void SimulatedCluster::start(Json pod) {
@@ -259,6 +273,7 @@ void SimulatedCluster::start(Json pod) {
   }
   if (pod["status"] == next) return;
   pod["status"] = std::move(next);
+  ++changes_;
   api.update_status(kPods, pod["metadata"]["namespace"], pod, {});
 }
 
@@ -271,6 +286,7 @@ void SimulatedCluster::step_pods() {
       DeleteOptions at_once;
       at_once.grace_period_seconds = 0;
       api.remove(kPods, pod["metadata"]["namespace"], pod["metadata"]["name"], at_once);
+      ++changes_;
     } else if (pod["status"].value("phase", "") == "Pending") {
       if (node.empty()) {
         schedule(pod);

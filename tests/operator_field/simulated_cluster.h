@@ -39,8 +39,9 @@ class SimulatedCluster {
   void restart_operator();  // nothing is remembered
   Controller& controller() { return *controller_; }
 
-  // --- Time. Controller, scheduler and kubelets in turn, until nothing is due or second by second.
-  void settle();
+  // --- Time. Controller, scheduler and kubelets in turn until nothing is due; from one moment at which
+  // something is due to the next.
+  TimePoint settle();  // the next such moment
   void pass_time(Duration time);
   bool until(const std::function<bool()>& holds, Duration limit = std::chrono::hours(1));
 
@@ -84,6 +85,7 @@ class SimulatedCluster {
     bool told = true;  // the node object says so
   };
 
+  void advance(TimePoint end);
   std::optional<ApiFault> admission(const ApiCall& call);
   void step_nodes();
   void step_pods();
@@ -95,6 +97,7 @@ class SimulatedCluster {
   std::map<std::string, Node> nodes_;
   std::map<std::string, Json> held_up_;
   std::optional<int> quota_;
+  int changes_ = 0;  // by scheduler, kubelets and node controller
 };
 
 // A spec of the runtime's own, so that there are agents and its exit codes mean something.
