@@ -174,7 +174,7 @@ WatchMachine::Changes WatchMachine::on(ObjectList& list, TimePoint now) {
 
 WatchMachine::Changes WatchMachine::on(const WatchOpened&, TimePoint now) {
   if (std::holds_alternative<NeedsStream>(state_)) {
-    state_ = InitialEvents{now, now};
+    state_ = InitialEvents{.opened = now, .last_event = now};
     return {ListBegins{}};
   }
   if (auto* state = std::get_if<NeedsWatch>(&state_)) {
@@ -228,6 +228,12 @@ WatchMachine::Changes WatchMachine::on_initial(InitialEvents& state, WatchEvent&
     return {};
   }
   state.last_event = now;
+  if (event.type != WatchEventType::kBookmark) {
+    const std::string version = metadata::resource_version(event.object);
+    const bool follows_change = !state.last_change.empty();
+    if (follows_change && is_old(version, state.last_change)) return {};
+    if (follows_change || event.type != WatchEventType::kAdded) state.last_change = version;
+  }
   switch (event.type) {
     case WatchEventType::kDeleted:
       return {Deleted{std::move(event.object)}};

@@ -107,6 +107,8 @@ class WatchMachine {
   struct InitialEvents {
     TimePoint opened;
     TimePoint last_event;
+    // Version of the last change. "": so far only what there was, which comes in any order.
+    std::string last_change{};
   };
   struct NeedsList {
     std::string continue_token;  // "": the first page

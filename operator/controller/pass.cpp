@@ -109,7 +109,7 @@ bool Controller::write_status(const Key& key, const Json& object, const Training
   if (written.error().conflict()) {
     // Whoever wrote meanwhile may have changed what this pass decided on: look at everything again.
     auto fresh = api_.get(resources::kTrainingJobs, key.first, key.second);
-    if (fresh) {
+    if (fresh && metadata::resource_version(*fresh) != metadata::resource_version(object)) {
       view_.remember(resources::kTrainingJobs, std::move(*fresh));
       queue_.add(key);
       return false;

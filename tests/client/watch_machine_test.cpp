@@ -124,6 +124,16 @@ TEST_F(WatchMachineTest, AStreamingListBecomesTheWatch) {
   EXPECT_EQ(bookmark(20), ">20");
 }
 
+TEST_F(WatchMachineTest, RepeatedEventsAreDroppedFromAStreamingListToo) {
+  give(WatchOpened{});
+  EXPECT_EQ(added("b", 5), "+b@5");
+  EXPECT_EQ(added("a", 3), "+a@3") << "what there was comes in any order";
+  EXPECT_EQ(give(WatchEventType::kDeleted, an_object("a", 6)), "-a@6");
+  EXPECT_EQ(added("a", 3), "");
+  EXPECT_EQ(added("c", 7), "+c@7");
+  EXPECT_EQ(give(WatchEventType::kDeleted, an_object("a", 6)), "");
+}
+
 TEST_F(WatchMachineTest, Fallback422IsListedByPagesAtOnceAndForGood) {
   give(an_error(422));
   EXPECT_EQ(asks(), "list");
