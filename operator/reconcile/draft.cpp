@@ -1,6 +1,7 @@
 #include "operator/reconcile/draft.h"
 
 #include "operator/reconcile/clean_pods.h"
+#include "operator/reconcile/shortened.h"
 
 namespace coxswain {
 
@@ -8,9 +9,8 @@ void Draft::wake_at(std::optional<TimePoint> time) {
   if (time && (!wake || *time < *wake)) wake = time;
 }
 
-void Draft::emit(EventType type, const char* reason, std::string message) {
-  if (message.size() > 1024) message = message.substr(0, 1021) + "...";
-  events.push_back({type, reason, std::move(message)});
+void Draft::emit(EventType type, const char* reason, const std::string& message) {
+  events.push_back({type, reason, shortened(message, 1024)});
 }
 
 void delete_all(const View& view, const std::vector<const ObservedPod*>& pods, Draft& draft) {

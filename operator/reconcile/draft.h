@@ -27,7 +27,7 @@ struct Draft {
   std::optional<TimePoint> wake;
 
   void wake_at(std::optional<TimePoint> time);
-  void emit(EventType type, const char* reason, std::string message);
+  void emit(EventType type, const char* reason, const std::string& message);
 };
 
 // Deletes `pods`, or waits for them, see delete_pods.

@@ -6,6 +6,7 @@
 #include "contract/contract.h"
 #include "operator/reconcile/node_loss.h"
 #include "operator/reconcile/render.h"
+#include "operator/reconcile/shortened.h"
 
 namespace coxswain {
 namespace {
@@ -167,8 +168,7 @@ std::string sentence(const Candidate& candidate) {
     text += has_failed(pod) ? "failed" : "is being deleted";
   }
   text += " (" + candidate.verdict.cause + ")";
-  if (detail.size() > 800) detail = detail.substr(0, 797) + "...";
-  return text + (detail.empty() ? "." : ": " + detail);
+  return text + (detail.empty() ? "." : ": " + shortened(detail, 800));
 }
 
 GangFailure failure_from(const Candidate& cause) {

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "operator/reconcile/shortened.h"
+
 namespace coxswain {
 namespace {
 
@@ -110,8 +112,7 @@ std::string positions_in_words(const std::vector<AgentAnswer>& agents) {
   for (const AgentAnswer& agent : agents) {
     if (!agent.ranks) add("pod " + agent.pod + ": no answer");
   }
-  if (text.size() > kMaxPositions) text = text.substr(0, kMaxPositions) + "…";
-  return text;
+  return shortened(text, kMaxPositions);
 }
 
 }  // namespace coxswain

@@ -1,5 +1,7 @@
 #include "operator/reconcile/node_loss.h"
 
+#include "operator/reconcile/shortened.h"
+
 namespace coxswain {
 
 bool is_on_unready_node(const ObservedPod& pod) {
@@ -25,7 +27,7 @@ std::string unready_words(const ObservedPod& pod) {
   const ObservedNode& node = *pod.node_seen;
   return "Node " + pod.node + " of pod " + pod.name + " is not Ready" +
          (node.reason.empty() ? "" : " (" + node.reason + ")") +
-         (node.message.empty() ? "." : ": " + node.message.substr(0, 400));
+         (node.message.empty() ? "." : ": " + shortened(node.message, 400));
 }
 
 }  // namespace coxswain

@@ -4,6 +4,7 @@
 
 #include "operator/reconcile/jitter.h"
 #include "operator/reconcile/reasons.h"
+#include "operator/reconcile/shortened.h"
 
 namespace coxswain {
 namespace {
@@ -65,7 +66,7 @@ Refusal by_status(const Rejection& rejection) {
 Refusal understand(const Rejection& rejection) {
   Refusal refusal = by_status(rejection);
   refusal.sentence = "The API server refused " + rejection.kind + " " + rejection.name + ": " +
-                     rejection.message.substr(0, 800);
+                     shortened(rejection.message, 800);
   const Phrase* phrase = phrase_in(rejection.message);
   if (phrase == nullptr) return refusal;
   refusal.reason = phrase->reason;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "operator/reconcile/reasons.h"
+#include "operator/reconcile/shortened.h"
 
 namespace coxswain {
 namespace {
@@ -84,7 +85,7 @@ std::optional<StartupTrouble> trouble_of(const ObservedPod& pod, TimePoint now, 
   std::string sentence = "Pod " + pod.name + " " + what_fails(pod, reason);
   if (pod.waiting->reason != reason) sentence += " (" + pod.waiting->reason + ")";
   const std::string& words = pod.waiting->message;
-  sentence += words.empty() ? "." : ": " + words.substr(0, kMaxWords);
+  sentence += words.empty() ? "." : ": " + shortened(words, kMaxWords);
   return StartupTrouble{&pod, reason, std::move(sentence), reason != kReasonSchedulingGated};
 }
 

@@ -118,6 +118,21 @@ TEST(StartupTrouble, AnInitContainerThatFailsIsTheCauseByItsName) {
             "Init container fetch of pod j-0 ended with exit code 3 (InitContainerFailed): no such bucket");
 }
 
+// Half of a UTF-8 character cannot be written as JSON.
+TEST(StartupTrouble, LongWordsAreCutBetweenCharacters) {
+  for (size_t shift = 0; shift < 4; ++shift) {
+    std::string words(shift, 'x');
+    for (int i = 0; i < 1000; ++i) words += "\xC3\xA9";  // é
+    World world;
+    world.settle();
+    world.pod(0).waiting = Waiting{"trainer", false, "ErrImagePull", words};
+    world.settle();
+    EXPECT_LE(world.said(kConditionReconciling).size(), 900U);
+    EXPECT_NO_THROW(Json(world.said(kConditionReconciling)).dump());
+    EXPECT_NO_THROW(Json(world.events.back().message).dump());
+  }
+}
+
 TEST(StartupTrouble, TheDeadlineNamesIt) {
   World world("{runPolicy: {startupDeadlineSeconds: 100, backoffLimit: 0}}");
   world.settle();
