@@ -123,7 +123,12 @@ ApiResult<Json> SimulatedCluster::submit(const std::string& name, int nodes, Jso
   Json job = a_training_job(name, nodes);
   job["spec"].merge_patch(spec_patch);
   job["metadata"].merge_patch(metadata_patch);
-  return api.create(kTrainingJobs, kNs, job, {});
+  auto created = api.create(kTrainingJobs, kNs, job, {});
+  if (!created) return created;
+  // Jitter goes by the UID: with the same one, the same seed is the same storm.
+  (*created)["metadata"]["uid"] = "uid-" + name + "-" + std::to_string(submitted_++);
+  api.restore(kTrainingJobs, *created);
+  return api.get(kTrainingJobs, kNs, name);
 }
 
 TrainingJobStatus SimulatedCluster::status(const std::string& job) {

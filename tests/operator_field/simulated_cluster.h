@@ -97,6 +97,7 @@ class SimulatedCluster {
   std::map<std::string, Node> nodes_;
   std::map<std::string, Json> held_up_;
   std::optional<int> quota_;
+  int submitted_ = 0;
   int changes_ = 0;  // by scheduler, kubelets and node controller
 };
 
