@@ -146,8 +146,7 @@ ProcessNode::ProcessNode(MemoryApi& api, Clock clock, NodeOptions options, LineS
       clock_(std::move(clock)),
       options_(std::move(options)),
       sink_(std::move(sink)),
-      pods_(
-          api, resources::kPods, "", "", clock_, [](const Json&, const Json&) {}, [] {}) {}
+      pods_(api, {.resource = resources::kPods, .watch = in_process_watch_settings()}, clock_, {}, {}) {}
 
 ProcessNode::~ProcessNode() {
   for (auto& [_, run] : runs_) {
@@ -179,7 +178,7 @@ void ProcessNode::step() {
   for (auto& [_, run] : runs_) look_after(*run);
   std::erase_if(runs_, [&](const auto& entry) {
     const Run& run = *entry.second;
-    const Json* pod = pods_.find(namespace_of(run.pod), name_of(run.pod));
+    const auto pod = pods_.store().find({namespace_of(run.pod), name_of(run.pod)});
     const bool gone = run.ended() && (pod == nullptr || uid_of(*pod) != entry.first);
     std::error_code ignored;
     if (gone) fs::remove_all(run.folder, ignored);
@@ -188,8 +187,8 @@ void ProcessNode::step() {
 }
 
 void ProcessNode::adopt_new_pods() {
-  const auto snapshot = pods_.objects();
-  for (const auto& [_, pod] : snapshot) {
+  for (const auto& object : pods_.store().all()) {
+    const Json& pod = *object;
     if (runs_.contains(uid_of(pod))) continue;
     if (pod.contains("/metadata/deletionTimestamp"_json_pointer)) {
       confirm_deletion(pod);
@@ -202,7 +201,7 @@ void ProcessNode::adopt_new_pods() {
 void ProcessNode::start(const Json& pod) {
   auto bound = api_.bind_pod(namespace_of(pod), name_of(pod), kNodeName);
   if (!bound) return;
-  pods_.remember(*bound);
+  pods_.store().remember(*bound);
   auto run = std::make_unique<Run>();
   run->pod = *bound;
   run->seen = observe_pod(*bound);
@@ -304,7 +303,7 @@ Result<Supervised> ProcessNode::launch(Run& run, const Json& container) {
 void ProcessNode::look_after(Run& run) {
   if (run.log) run.log->pump();
   if (run.process.pid > 0) reap(run);
-  const Json* pod = pods_.find(namespace_of(run.pod), name_of(run.pod));
+  const auto pod = pods_.store().find({namespace_of(run.pod), name_of(run.pod)});
   const bool ours = pod != nullptr && uid_of(*pod) == uid_of(run.pod);
   const bool deleting = ours && pod->contains("/metadata/deletionTimestamp"_json_pointer);
   if (run.ended()) {
@@ -361,7 +360,7 @@ void ProcessNode::write_status(Run& run) {
   next["status"] = pod_status(run.history, run.started);
   auto written = api_.update_status(resources::kPods, namespace_of(run.pod), next, {});
   if (written) {
-    pods_.remember(*written);
+    pods_.store().remember(*written);
   } else {
     spdlog::warn("status of pod {} could not be written: {}", run.seen.name, written.error().message);
   }

@@ -17,8 +17,8 @@
 #include "cli/process_node/supervisor.h"
 #include "contract/result.h"
 #include "operator/client/clock.h"
+#include "operator/client/informer.h"
 #include "operator/client/memory_api.h"
-#include "operator/client/reflector.h"
 #include "operator/controller/progress_reader.h"
 
 namespace coxswain {
@@ -65,7 +65,7 @@ class ProcessNode {
   const Clock clock_;
   const NodeOptions options_;
   const LineSink sink_;
-  Reflector pods_;
+  Informer pods_;
   std::map<std::string, std::unique_ptr<Run>> runs_;         // by pod UID
   std::map<std::pair<std::string, int>, int> master_ports_;  // by job UID and attempt
 };

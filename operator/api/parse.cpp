@@ -65,6 +65,8 @@ RunPolicy parse_run_policy(const Json& json) {
   read(json, "startupDeadlineSeconds", policy.startup_deadline_seconds);
   read(json, "ttlSecondsAfterFinished", policy.ttl_seconds_after_finished);
   read(json, "terminationGracePeriodSeconds", policy.termination_grace_period_seconds);
+  read(json, "hangTimeoutSeconds", policy.hang_timeout_seconds);
+  read(json, "nodeLostTimeoutSeconds", policy.node_lost_timeout_seconds);
   std::string clean;
   read(json, "cleanPodPolicy", clean);
   for (CleanPodPolicy known : {CleanPodPolicy::kRunning, CleanPodPolicy::kAll, CleanPodPolicy::kNone}) {
@@ -158,7 +160,9 @@ TrainingJobStatus parse_status(const Json& json) {
   read(nodes, "failed", status.nodes.failed);
   read(member(json, "restarts"), "counted", status.restarts.counted);
   read(member(json, "restarts"), "disruptions", status.restarts.disruptions);
+  read(member(json, "restarts"), "hangs", status.restarts.hangs);
   read(json, "startTime", status.start_time);
+  read(json, "startupTime", status.startup_time);
   read(json, "completionTime", status.completion_time);
   if (member(json, "lastFailure").is_object()) status.last_failure = parse_last_failure(json["lastFailure"]);
   if (member(json, "training").is_object()) status.training = parse_training(json["training"]);

@@ -57,11 +57,14 @@ Json status_to_json(const TrainingJobStatus& status) {
                   {"ready", status.nodes.ready},
                   {"succeeded", status.nodes.succeeded},
                   {"failed", status.nodes.failed}};
-  out["restarts"] = {{"counted", status.restarts.counted}, {"disruptions", status.restarts.disruptions}};
+  out["restarts"] = {{"counted", status.restarts.counted},
+                     {"disruptions", status.restarts.disruptions},
+                     {"hangs", status.restarts.hangs}};
   out["conditions"] = Json::array();
   for (const Condition& condition : status.conditions) out["conditions"].push_back(to_json(condition));
   put(out, "runtimeImage", status.runtime_image);
   put(out, "startTime", status.start_time);
+  put(out, "startupTime", status.startup_time);
   put(out, "completionTime", status.completion_time);
   if (status.last_failure) out["lastFailure"] = to_json(*status.last_failure);
   if (status.training) out["training"] = to_json(*status.training);

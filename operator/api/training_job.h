@@ -51,6 +51,8 @@ struct RunPolicy {
   std::optional<int64_t> ttl_seconds_after_finished;  // absent: the job is kept
   CleanPodPolicy clean_pod_policy = CleanPodPolicy::kRunning;
   int64_t termination_grace_period_seconds = 120;  // for the checkpoint that SIGTERM asks for
+  std::optional<int64_t> hang_timeout_seconds;     // without any rank moving; absent: hangs aren't looked for
+  int64_t node_lost_timeout_seconds = 60;          // of a node that isn't Ready, before its pods are given up
 };
 
 struct TrainingJobSpec {
@@ -111,6 +113,7 @@ struct NodesStatus {
 struct RestartsStatus {
   int64_t counted = 0;      // against runPolicy.backoffLimit
   int64_t disruptions = 0;  // evictions, preemptions, lost nodes and pods: never counted
+  int64_t hangs = 0;        // of the counted ones, those that answered a hang
 
   bool operator==(const RestartsStatus&) const = default;
 };
@@ -149,7 +152,10 @@ struct TrainingJobStatus {
   std::string runtime_image;  // the default image, resolved once; empty until needed
   NodesStatus nodes;
   RestartsStatus restarts;
-  std::optional<TimePoint> start_time;       // of this run: cleared by a suspension, set anew by a resume
+  std::optional<TimePoint> start_time;  // of this run: cleared by a suspension, set anew by a resume
+  // When the pods of the present start were first due: startupDeadlineSeconds counts from here, also over a
+  // release of a part of the gang. Cleared by a restart and by a suspension.
+  std::optional<TimePoint> startup_time;
   std::optional<TimePoint> completion_time;  // when it became Complete or Failed
   std::optional<LastFailure> last_failure;
   std::optional<TrainingStatus> training;

@@ -86,6 +86,13 @@ void check_program(const TrainingJobSpec& spec, std::vector<Problem>& problems) 
   }
 }
 
+void check_hang_timeout(const TrainingJobSpec& spec, std::vector<Problem>& problems) {
+  if (spec.has_config() || !spec.run_policy.hang_timeout_seconds) return;
+  problems.push_back({"spec.runPolicy.hangTimeoutSeconds",
+                      "is for jobs with a config; a program of one's own reports no progress to tell a hang "
+                      "by, so leave it out"});
+}
+
 void check_sub_path(const TrainingJobSpec& spec, std::vector<Problem>& problems) {
   const std::string& path = spec.output.sub_path;
   bool climbs = false;
@@ -114,6 +121,7 @@ std::vector<Problem> validate(const Json& object, const ConfigCheck& check_confi
   const TrainingJob job = parse_training_job(object);
   check_name_length(job, problems);
   check_program(job.spec, problems);
+  check_hang_timeout(job.spec, problems);
   check_sub_path(job.spec, problems);
   if (problems.empty() && check_config && job.spec.has_config()) {
     if (auto message = check_config(job.spec.config)) problems.push_back({"spec.config", *message});

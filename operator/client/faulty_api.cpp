@@ -1,6 +1,57 @@
 #include "operator/client/faulty_api.h"
 
+#include <deque>
+
 namespace coxswain {
+
+namespace {
+
+class FaultyWatch : public Watch {
+ public:
+  FaultyWatch(std::unique_ptr<Watch> inner, std::string plural, FaultyApi::StreamScript script)
+      : inner_(std::move(inner)), plural_(std::move(plural)), script_(std::move(script)) {}
+
+  std::optional<WatchEvent> next(std::chrono::milliseconds wait) override {
+    if (repeats_.empty()) take(wait);
+    if (repeats_.empty()) return std::nullopt;
+    WatchEvent event = std::move(repeats_.front());
+    repeats_.pop_front();
+    return event;
+  }
+  bool ended() const override { return repeats_.empty() && !stalled_ && (cut_ || inner_->ended()); }
+
+ private:
+  void take(std::chrono::milliseconds wait) {
+    if (cut_ || stalled_) return;
+    auto event = inner_->next(wait);
+    if (!event) return;
+    const StreamFault fault = script_(plural_, *event);
+    cut_ = fault == StreamFault::kCut;
+    stalled_ = fault == StreamFault::kStall;
+    if (cut_ || stalled_) return;
+    repeats_.push_back(*event);
+    if (fault == StreamFault::kRepeat) {
+      repeats_.push_back(*event);
+      if (before_) repeats_.push_back(*before_);
+    }
+    before_ = std::move(event);
+  }
+
+  std::unique_ptr<Watch> inner_;
+  const std::string plural_;
+  const FaultyApi::StreamScript script_;
+  std::deque<WatchEvent> repeats_;
+  std::optional<WatchEvent> before_;
+  bool cut_ = false;
+  bool stalled_ = false;
+};
+
+}  // namespace
+
+void FaultyApi::set_stream_script(StreamScript script) {
+  std::lock_guard lock(mutex_);
+  stream_script_ = std::move(script);
+}
 
 void FaultyApi::die_after_writes(int writes) {
   std::lock_guard lock(mutex_);
@@ -59,8 +110,11 @@ ApiResult<ObjectList> FaultyApi::list(const Resource& resource, const std::strin
 
 ApiResult<std::unique_ptr<Watch>> FaultyApi::watch(const Resource& resource, const std::string& ns,
                                                    const WatchOptions& options) {
-  return run<std::unique_ptr<Watch>>({Verb::kWatch, resource.plural, ns, ""},
-                                     [&] { return inner_.watch(resource, ns, options); });
+  auto watch = run<std::unique_ptr<Watch>>({Verb::kWatch, resource.plural, ns, ""},
+                                           [&] { return inner_.watch(resource, ns, options); });
+  std::lock_guard lock(mutex_);
+  if (!watch || !stream_script_) return watch;
+  return std::make_unique<FaultyWatch>(std::move(*watch), resource.plural, stream_script_);
 }
 
 ApiResult<Json> FaultyApi::create(const Resource& resource, const std::string& ns, const Json& object,

@@ -27,13 +27,27 @@ struct ApiFault {
   bool after = false;  // the call is carried out, only its answer is lost
 };
 
-// Thread-safe if the script is.
+// What becomes of a watch at one of its events.
+enum class StreamFault {
+  kNone,
+  kRepeat,  // it comes twice, and then the one before it once more
+  kCut,     // the stream ends before it
+  kStall,   // nothing comes any more, not even an end
+};
+
+// Thread-safe if the scripts are.
 class FaultyApi : public ApiClient {
  public:
   // Asked before each call; no fault: the call goes through.
   using Script = std::function<std::optional<ApiFault>(const ApiCall&)>;
 
+  // Asked for each event of each watch.
+  using StreamScript = std::function<StreamFault(const std::string& plural, const WatchEvent&)>;
+
   explicit FaultyApi(ApiClient& inner, Script script = {}) : inner_(inner), script_(std::move(script)) {}
+
+  // For watches that are opened from now on.
+  void set_stream_script(StreamScript script);
 
   // Lets `writes` more writes through; from then on every call gets no answer, as if the caller's process had
   // died there: what it does afterwards leaves no trace.
@@ -64,6 +78,7 @@ class FaultyApi : public ApiClient {
 
   ApiClient& inner_;
   Script script_;
+  StreamScript stream_script_;
   mutable std::mutex mutex_;
   std::vector<ApiCall> calls_;
   std::optional<int> writes_left_;

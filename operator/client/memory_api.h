@@ -18,6 +18,17 @@
 
 namespace coxswain {
 
+class LabelSelector;
+class MemoryStream;
+
+// How a server answers a watch with send_initial_events.
+enum class StreamingList {
+  kServed,
+  kRefused,     // 422: the feature is off
+  kErrorEvent,  // 200, then an ERROR event of code 500: its etcd can't report progress (before 3.4.25)
+  kIgnored,     // a plain watch: ADDED for each object, and never a bookmark that ends them
+};
+
 class MemoryApi : public ApiClient {
  public:
   explicit MemoryApi(Clock clock = system_time);
@@ -39,17 +50,17 @@ class MemoryApi : public ApiClient {
                          const DeleteOptions&) override;
 
   // --- What no API server offers: for the program that owns this one, and for tests
-  // -------------------------------- Stores `object` as it is, status, uid and timestamps included, under a
-  // new resourceVersion.
+  // Stores `object` as it is, status, uid and timestamps included, under a new resourceVersion.
   void restore(const Resource&, const Json& object);
   // What a scheduler's Binding does: the one way to give a pod its node.
   ApiResult<Json> bind_pod(const std::string& ns, const std::string& name, const std::string& node);
-  // Forgets all past events: a watch from before now gets 410.
+  // Forgets all past events: a watch from before now, and a page of an earlier list, get 410.
   void compact();
   // Ends all open watches; with `expired`, by an ERROR event of 410.
   void end_watches(bool expired);
   // Sends a BOOKMARK to each open watch that allows them (an API server does so about once a minute).
   void send_bookmarks();
+  void set_streaming_list(StreamingList mode);
 
  private:
   using Key = std::pair<std::string, std::string>;  // namespace, name
@@ -60,7 +71,12 @@ class MemoryApi : public ApiClient {
     Json object;
     Json before;  // null when added
   };
-  class Stream;
+  // What is left of a list that is taken in pages.
+  struct Snapshot {
+    std::string version;
+    std::vector<Json> items;
+    bool counted;  // a server counts what remains only where nothing is selected
+  };
 
   using Kind = std::map<Key, Json>;
   // All of these are called with mutex_ held.
@@ -70,6 +86,11 @@ class MemoryApi : public ApiClient {
   Json& store(const Resource& resource, Json object);
   void erase(const Resource& resource, const Key& key);
   void publish(Change change);
+  void replay(MemoryStream& stream, const WatchOptions& options);
+  Snapshot snapshot(const Resource& resource, const std::string& ns, const LabelSelector& selector,
+                    bool metadata_only);
+  ObjectList first_page(Snapshot snapshot, int64_t limit);
+  ApiResult<ObjectList> next_page(const ListOptions& options);
   ApiResult<Json> replace(const Resource& resource, const Json& current, Json next,
                           const WriteOptions& options);
   ApiResult<Json> checked_update(const Resource& resource, const std::string& ns, const Json& object,
@@ -85,7 +106,10 @@ class MemoryApi : public ApiClient {
   uint64_t compacted_ = 0;
   std::map<std::string, std::pair<Resource, Kind>> kinds_;  // by "group/plural"
   std::deque<Change> history_;
-  std::vector<std::weak_ptr<Stream>> streams_;
+  std::vector<std::weak_ptr<MemoryStream>> streams_;
+  std::map<std::string, Snapshot> snapshots_;  // by continue token
+  int next_token_ = 0;
+  StreamingList streaming_list_ = StreamingList::kServed;
 };
 
 }  // namespace coxswain

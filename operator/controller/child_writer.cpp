@@ -2,10 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <functional>
+#include <thread>
 
 #include "contract/contract.h"
 #include "operator/api/parse.h"
+#include "operator/client/metadata.h"
 
 namespace coxswain {
 
@@ -44,36 +47,54 @@ ActionResult run(ApiClient& api, const TrainingJob& job, const CreateChild& crea
   if (error.code == 0 || error.code == 409) return ActionUnanswered{error};
   std::optional<Duration> retry_after;
   if (error.retry_after) retry_after = *error.retry_after;
-  return ActionRejected{{create.kind, create.name, error.message, error.permanent()}, retry_after};
+  Rejection rejection{create.kind, create.name, error.message, error.permanent(), error.code};
+  rejection.retry_after = retry_after;
+  return ActionRejected{std::move(rejection)};
 }
 
-ActionResult removed(const ApiResult<Json>& answer, const Resource& resource) {
+// What a DELETE with the UID as its precondition says of the child.
+ActionResult removed(const ApiResult<Json>& answer, const Resource& resource, const std::string& name,
+                     const std::string& uid) {
+  if (answer) {
+    // From a grace of 0 seconds on it is gone though the answer shows it as being deleted.
+    const Json& object = *answer;
+    const bool stays = metadata::uid(object) == uid && metadata::being_deleted(object) &&
+                       (metadata::has_finalizers(object) ||
+                        object.value("/metadata/deletionGracePeriodSeconds"_json_pointer, 0) != 0);
+    if (stays) return ActionDone{object, resource};
+    return ActionGone{resource, name, uid};
+  }
   // 409: the name belongs to another object by now, so the one that was meant is gone.
-  if (answer || answer.error().not_found() || answer.error().code == 409) return ActionDone{Json(), resource};
+  if (answer.error().not_found() || answer.error().code == 409) return ActionGone{resource, name, uid};
   return ActionUnanswered{answer.error()};
 }
 
 ActionResult run(ApiClient& api, const TrainingJob& job, const DeletePod& pod) {
-  DeleteOptions options{pod.uid, std::nullopt, std::nullopt, false};
+  DeleteOptions options;
+  options.uid = pod.uid;
   if (pod.grace_seconds) options.grace_period_seconds = static_cast<int>(*pod.grace_seconds);
-  return removed(api.remove(resources::kPods, job.metadata.namespace_name, pod.name, options),
-                 resources::kPods);
+  const auto answer = api.remove(resources::kPods, job.metadata.namespace_name, pod.name, options);
+  return removed(answer, resources::kPods, pod.name, pod.uid);
 }
 
-ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteConfigMap& map) {
-  const Resource& resource = resources::kConfigMaps;
-  auto existing = api.get(resource, job.metadata.namespace_name, map.name);
-  if (!existing) return removed(existing, resource);
+ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteChild& child) {
+  const Resource& resource = resource_of(child.kind);
+  auto existing = api.get(resource, job.metadata.namespace_name, child.name);
+  if (!existing && existing.error().not_found()) return ActionDone{Json(), resource};
+  if (!existing) return ActionUnanswered{existing.error()};
   if (!is_controlled_by(*existing, job.metadata.uid)) return ActionDone{Json(), resource};
-  const DeleteOptions options{existing->at("metadata").value("uid", ""), std::nullopt, std::nullopt, false};
-  return removed(api.remove(resource, job.metadata.namespace_name, map.name, options), resource);
+  DeleteOptions options;
+  options.uid = metadata::uid(*existing);
+  const auto answer = api.remove(resource, job.metadata.namespace_name, child.name, options);
+  return removed(answer, resource, child.name, *options.uid);
 }
 
 ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteJob& removal) {
-  const DeleteOptions options{removal.uid, std::nullopt, std::nullopt, false};
-  return removed(
-      api.remove(resources::kTrainingJobs, job.metadata.namespace_name, job.metadata.name, options),
-      resources::kTrainingJobs);
+  const Resource& resource = resources::kTrainingJobs;
+  DeleteOptions options;
+  options.uid = removal.uid;
+  const auto answer = api.remove(resource, job.metadata.namespace_name, job.metadata.name, options);
+  return removed(answer, resource, job.metadata.name, removal.uid);
 }
 
 Json event_object(const TrainingJob& job, const Event& event, const std::string& name,
@@ -97,8 +118,43 @@ Json event_object(const TrainingJob& job, const Event& event, const std::string&
 
 }  // namespace
 
+bool succeeded(const ActionResult& result) {
+  return std::holds_alternative<ActionDone>(result) || std::holds_alternative<ActionGone>(result) ||
+         std::holds_alternative<ActionWaits>(result);
+}
+
 ActionResult carry_out(ApiClient& api, const TrainingJob& job, const Action& action) {
   return std::visit([&](const auto& one) { return run(api, job, one); }, action);
+}
+
+size_t alike(std::span<const Action> actions) {
+  const auto pod_creation = [](const Action& action) {
+    const auto* create = std::get_if<CreateChild>(&action);
+    return create != nullptr && create->kind == "Pod";
+  };
+  const auto pod_deletion = [](const Action& action) { return std::holds_alternative<DeletePod>(action); };
+  const auto leading = [&](const auto& is) {
+    return static_cast<size_t>(std::ranges::find_if_not(actions, is) - actions.begin());
+  };
+  return std::max({leading(pod_creation), leading(pod_deletion), size_t{1}});
+}
+
+std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
+                                             std::span<const Action> actions) {
+  if (actions.size() == 1) return {carry_out(api, job, actions.front())};
+  std::vector<ActionResult> results(actions.size());
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        results[i] = carry_out(api, job, actions[i]);
+      } catch (const std::exception& error) {
+        results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
+      }
+    });
+  }
+  threads.clear();  // joins
+  return results;
 }
 
 void publish(ApiClient& api, const TrainingJob& job, const Event& event, TimePoint now) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "operator/client/api_client.h"
 #include "operator/client/clock.h"
@@ -13,23 +15,39 @@
 namespace coxswain {
 
 struct ActionDone {
-  Json object;  // the child as it now is; null after a deletion
+  Json object;  // the child as it now is; null where nothing is known of it
   Resource resource;
+};
+struct ActionGone {  // nothing is left of the child
+  Resource resource;
+  std::string name;
+  std::string uid;
 };
 struct ActionWaits {};  // an older child of ours has yet to go: a watch event will tell
 struct ActionConflicts {
   NameConflict conflict;
 };
 struct ActionRejected {
-  Rejection rejection;
-  std::optional<Duration> retry_after;
+  Rejection rejection;  // without time and count
 };
 struct ActionUnanswered {
   ApiError error;  // nobody knows whether it happened: try again
 };
-using ActionResult = std::variant<ActionDone, ActionWaits, ActionConflicts, ActionRejected, ActionUnanswered>;
+using ActionResult =
+    std::variant<ActionDone, ActionGone, ActionWaits, ActionConflicts, ActionRejected, ActionUnanswered>;
+
+// Done, gone or waiting: the next action may follow.
+bool succeeded(const ActionResult& result);
 
 ActionResult carry_out(ApiClient& api, const TrainingJob& job, const Action& action);
+
+// How many of the first actions may be carried out in any order: creations of pods, or deletions of pods; at
+// least one.
+size_t alike(std::span<const Action> actions);
+
+// Each by a thread of its own; the results are in the actions' order.
+std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
+                                             std::span<const Action> actions);
 
 // A v1 Event about the job; the same words again raise its count instead. Failures are not reported back: an
 // event lost is no harm to training.

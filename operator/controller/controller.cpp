@@ -3,9 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 
-#include "contract/contract.h"
 #include "operator/api/parse.h"
+#include "operator/controller/wake_rules.h"
 
 namespace coxswain {
 
@@ -15,27 +16,6 @@ namespace {
 // itself cannot hold the thread.
 constexpr int kPassesPerStep = 10000;
 
-// A change of only the status, or of what the server notes beside it, is no reason for a pass.
-bool same_but_for_status(Json a, Json b) {
-  for (Json* object : {&a, &b}) {
-    object->erase("status");
-    (*object)["metadata"].erase("resourceVersion");
-    (*object)["metadata"].erase("managedFields");
-  }
-  return a == b;
-}
-
-std::optional<Json> controller_of(const Json& object) {
-  for (const Json& owner : object.value("/metadata/ownerReferences"_json_pointer, Json::array())) {
-    if (owner.value("controller", false) && owner.value("kind", "") == contract::kKind) return owner;
-  }
-  return std::nullopt;
-}
-
-WorkQueue::Key key_of(const Json& object) {
-  return {object["metadata"].value("namespace", ""), object["metadata"].value("name", "")};
-}
-
 }  // namespace
 
 Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, ControllerOptions options)
@@ -43,225 +23,98 @@ Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, Co
       progress_(progress),
       clock_(std::move(clock)),
       options_(std::move(options)),
-      jobs_(
-          api, resources::kTrainingJobs, options_.watched_namespace, "", clock_,
-          [this](const Json& before, const Json& after) { on_job(before, after); }, [this] { wake(); }),
-      pods_(
-          api, resources::kPods, options_.watched_namespace, contract::kLabelJobName, clock_,
-          [this](const Json& before, const Json& after) { on_child(pods_of_, before, after); },
-          [this] { wake(); }),
-      services_(
-          api, resources::kServices, options_.watched_namespace, contract::kLabelJobName, clock_,
-          [this](const Json& before, const Json& after) { on_child(services_of_, before, after); },
-          [this] { wake(); }),
-      config_maps_(
-          api, resources::kConfigMaps, options_.watched_namespace, contract::kLabelJobName, clock_,
-          [this](const Json& before, const Json& after) { on_child(config_maps_of_, before, after); },
-          [this] { wake(); }) {}
+      queue_(clock_, {options_.retry_base, options_.retry_max}, options_.metrics),
+      view_(api, {options_.namespaces, options_.watch_nodes, options_.watch}, clock_,
+            {.on_job = [this](const Json& before, const Json& after) { on_job(before, after); },
+             .on_child = [this](const Json& before, const Json& after) { on_child(before, after); },
+             .on_node = [this](const Json& before, const Json& after) { on_node(before, after); },
+             .on_ready = {}}) {}
 
-void Controller::wake() {
-  std::lock_guard lock(mutex_);
-  woken_ = true;
-  wake_up_.notify_all();
-}
+// --- What wakes it
 
 void Controller::on_job(const Json& before, const Json& after) {
-  const Key key = key_of(after.is_null() ? before : after);
-  if (after.is_null()) {
-    states_.erase(key);
-    queue_.forget(key);
-    return;
-  }
-  if (!before.is_null() && same_but_for_status(before, after)) return;
-  // Another job of that name: what was learnt of the old one is not its.
-  if (!before.is_null() && before["metadata"].value("uid", "") != after["metadata"].value("uid", "")) {
-    states_.erase(key);
-  }
-  queue_.add(key, clock_());
+  if (job_needs_pass(before, after)) queue_.add(metadata::key(after.is_null() ? before : after));
 }
 
-void Controller::on_child(Index& index, const Json& before, const Json& after) {
+void Controller::on_child(const Json& before, const Json& after) {
+  if (!child_needs_pass(before, after)) return;
   for (const Json* object : {&before, &after}) {
-    if (object->is_null()) continue;
-    const auto owner = controller_of(*object);
-    if (!owner) continue;
-    const std::string uid = owner->value("uid", "");
-    if (object == &after) {
-      index[uid].insert(key_of(after));
-    } else {
-      index[uid].erase(key_of(before));
-      if (index[uid].empty()) index.erase(uid);
-    }
-    queue_.add({(*object)["metadata"].value("namespace", ""), owner->value("name", "")}, clock_());
+    if (const auto job = controlling_job(*object)) queue_.add_at(*job, clock_() + options_.child_batch);
   }
 }
+
+void Controller::on_node(const Json& before, const Json& after) {
+  if (!child_needs_pass(before, after)) return;
+  const std::string node = metadata::name(after.is_null() ? before : after);
+  for (const auto& pod : view_.pods_on_node(node)) {
+    if (const auto job = controlling_job(*pod)) queue_.add_at(*job, clock_() + options_.child_batch);
+  }
+}
+
+// --- The loop, in both forms
 
 TimePoint Controller::step() {
   TimePoint next = TimePoint::max();
   for (int passes = 0; passes < kPassesPerStep; ++passes) {
-    next = TimePoint::max();
-    for (Reflector* reflector : {&jobs_, &pods_, &services_, &config_maps_}) {
-      next = std::min(next, reflector->poll());
-    }
+    next = view_.poll();
     // A decision on half a picture would take pods that are only not yet listed for lost ones.
-    if (!jobs_.filled() || !pods_.filled() || !services_.filled() || !config_maps_.filled()) return next;
-    const auto key = queue_.pop(clock_());
+    if (!view_.synced()) return next;
+    const auto key = queue_.try_get();
     if (!key) break;
-    pass(*key);
+    try_pass(*key);
+    queue_.done(*key);
   }
   return std::min(next, queue_.next_due());
 }
 
 void Controller::run(std::stop_token stop) {
-  while (!stop.stop_requested()) {
-    const TimePoint next = step();
+  parallel_writes_ = options_.parallel_writes;
+  std::vector<std::jthread> watches = view_.start();
+  wait_until_synced(stop);
+  std::vector<std::jthread> workers;
+  if (!stop.stop_requested()) {
+    for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
+  }
+  {
     std::unique_lock lock(mutex_);
-    if (next == TimePoint::max()) {
-      wake_up_.wait(lock, stop, [this] { return woken_; });
-    } else {
-      wake_up_.wait_for(lock, stop, std::max(Duration(0), next - clock_()), [this] { return woken_; });
-    }
-    woken_ = false;
+    stopped_.wait(lock, stop, [] { return false; });
+  }
+  queue_.shut_down();
+  if (!queue_.wait_until_drained(options_.drain_limit)) queue_.drop_waiting();
+  workers.clear();
+  // The watches last until here, so that the last passes still see what they have done.
+  for (std::jthread& watch : watches) watch.request_stop();
+}
+
+void Controller::work() {
+  while (const auto key = queue_.get()) {
+    try_pass(*key);
+    queue_.done(*key);
   }
 }
 
-std::vector<Json> Controller::children(const Reflector& reflector, const Index& index,
-                                       const std::string& uid) const {
-  std::vector<Json> found;
-  const auto it = index.find(uid);
-  if (it == index.end()) return found;
-  for (const auto& [ns, name] : it->second) {
-    if (const Json* object = reflector.find(ns, name)) found.push_back(*object);
-  }
-  return found;
-}
-
-Observed Controller::look(const TrainingJob& job, JobState& state, TimePoint now) {
-  if (now >= state.retry_creation) {
-    state.conflicts.clear();
-    state.rejections.clear();
-  }
-  const std::string& uid = job.metadata.uid;
-  Observed observed = observe(job, children(pods_, pods_of_, uid), children(services_, services_of_, uid),
-                              children(config_maps_, config_maps_of_, uid));
-  observed.conflicts = state.conflicts;
-  observed.rejections = state.rejections;
-  ask_progress(job, state, now);
-  if (state.progress_attempt == job.status.attempt) observed.progress = state.progress;
-  return observed;
-}
-
-void Controller::ask_progress(const TrainingJob& job, JobState& state, TimePoint now) {
-  if (progress_ == nullptr || !job.spec.has_config()) return;
-  if (state.progress_attempt == job.status.attempt && now < state.progress_asked + options_.progress_interval)
-    return;
-  for (const Json& pod : children(pods_, pods_of_, job.metadata.uid)) {
-    const ObservedPod seen = observe_pod(pod);
-    if (seen.node_rank != 0 || seen.attempt != job.status.attempt || seen.phase != PodPhase::kRunning)
-      continue;
-    if (state.progress_attempt != job.status.attempt) state.progress.reset();
-    state.progress_attempt = job.status.attempt;
-    state.progress_asked = now;
-    const auto answer = progress_->read(pod);
-    if (answer) {
-      if (auto progress = parse_progress(*answer, job.status.attempt)) state.progress = std::move(progress);
-    }
-    queue_.add({job.metadata.namespace_name, job.metadata.name}, now + options_.progress_interval);
+void Controller::wait_until_synced(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested() && !view_.synced()) {
+    stopped_.wait_for(lock, stop, std::chrono::milliseconds(10), [] { return false; });
   }
 }
 
-void Controller::pass(const Key& key) {
-  const Json* found = jobs_.find(key.first, key.second);
-  if (found == nullptr) return;
-  const Json object = *found;
-  const TrainingJob job = parse_training_job(object);
-  JobState& state = states_[key];
-  const TimePoint now = clock_();
-  const Observed observed = look(job, state, now);
-  const Plan plan = reconcile(job, observed, now, options_.settings);
-  if (plan.status && !write_status(key, state, object, *plan.status)) return;
-  const bool carried_out = write_children(key, state, job, plan);
-  for (const Event& event : plan.events) publish(api_, job, event, now);
-  if (!carried_out) return;
-  if (state.conflicts.empty() && state.rejections.empty()) {
-    state.failures = 0;
-  } else {
-    queue_.add(key, state.retry_creation);
+std::shared_ptr<Controller::JobState> Controller::state_of(const Key& key, const std::string& uid) {
+  std::lock_guard lock(mutex_);
+  auto& state = states_[key];
+  // Another job of that name: what was learnt of the old one is not its.
+  if (state == nullptr || state->uid != uid) {
+    state = std::make_shared<JobState>();
+    state->uid = uid;
   }
-  if (plan.requeue_after) queue_.add(key, now + *plan.requeue_after);
+  return state;
 }
 
-bool Controller::write_status(const Key& key, JobState& state, const Json& object,
-                              const TrainingJobStatus& status) {
-  Json next = object;
-  next["status"] = status_to_json(status);
-  if (next == object) return true;
-  auto written = api_.update_status(resources::kTrainingJobs, key.first, next, {});
-  if (written) {
-    jobs_.remember(*written);
-    return true;
-  }
-  if (written.error().not_found()) return false;  // deleted meanwhile: the watch will say so
-  if (written.error().conflict()) {
-    // Whoever wrote meanwhile may have changed what this pass decided on: look at everything again.
-    auto fresh = api_.get(resources::kTrainingJobs, key.first, key.second);
-    if (fresh) {
-      jobs_.remember(*fresh);
-      queue_.add(key, clock_());
-      return false;
-    }
-  }
-  spdlog::warn("{}/{}: status could not be written: {}", key.first, key.second, written.error().message);
-  queue_.add(key, clock_() + next_backoff(state));
-  return false;
-}
-
-bool Controller::write_children(const Key& key, JobState& state, const TrainingJob& job, const Plan& plan) {
-  return std::ranges::all_of(
-      plan.actions, [&](const Action& action) { return settle(key, state, carry_out(api_, job, action)); });
-}
-
-bool Controller::settle(const Key& key, JobState& state, const ActionResult& result) {
-  if (const auto* done = std::get_if<ActionDone>(&result)) {
-    Reflector* reflector = reflector_of(done->resource);
-    if (!done->object.is_null() && reflector != nullptr) reflector->remember(done->object);
-    return true;
-  }
-  if (std::holds_alternative<ActionWaits>(result)) {
-    // The watch tells when it is gone; the timer is for a pod whose end was missed.
-    queue_.add(key, clock_() + options_.settings.force_delete_after);
-    return true;
-  }
-  if (const auto* conflict = std::get_if<ActionConflicts>(&result)) {
-    state.conflicts = {conflict->conflict};
-    state.retry_creation = clock_() + options_.settings.name_conflict_retry;
-    queue_.add(key, clock_());
-    return false;
-  }
-  if (const auto* rejected = std::get_if<ActionRejected>(&result)) {
-    state.rejections = {rejected->rejection};
-    const Duration asked = rejected->retry_after.value_or(Duration(0));
-    state.retry_creation = clock_() + std::max(asked, next_backoff(state));
-    queue_.add(key, clock_());  // so that the status says what was refused
-    return false;
-  }
-  queue_.add(key, clock_() + next_backoff(state));
-  const auto& unanswered = std::get<ActionUnanswered>(result);
-  spdlog::warn("{}/{}: a write got no answer: {}", key.first, key.second, unanswered.error.message);
-  return false;
-}
-
-Duration Controller::next_backoff(JobState& state) {
-  return std::min(options_.retry_max, options_.retry_base * (1 << std::min(state.failures++, 16)));
-}
-
-Reflector* Controller::reflector_of(const Resource& resource) {
-  for (auto [kind, reflector] : {std::pair{&resources::kPods, &pods_},
-                                 {&resources::kServices, &services_},
-                                 {&resources::kConfigMaps, &config_maps_}}) {
-    if (*kind == resource) return reflector;
-  }
-  return nullptr;
+void Controller::forget(const Key& key) {
+  queue_.forget(key);
+  std::lock_guard lock(mutex_);
+  states_.erase(key);
 }
 
 }  // namespace coxswain

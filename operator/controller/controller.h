@@ -4,19 +4,19 @@
 #pragma once
 
 #include <condition_variable>
-#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "operator/client/api_client.h"
 #include "operator/client/clock.h"
-#include "operator/client/reflector.h"
 #include "operator/controller/child_writer.h"
+#include "operator/controller/cluster_view.h"
+#include "operator/controller/progress_log.h"
 #include "operator/controller/progress_reader.h"
 #include "operator/controller/work_queue.h"
 #include "operator/reconcile/reconcile.h"
@@ -24,7 +24,9 @@
 namespace coxswain {
 
 struct ControllerOptions {
-  std::string watched_namespace;  // "": all
+  std::vector<std::string> namespaces;  // watched; empty: all
+  bool watch_nodes = false;
+  WatchSettings watch;
   Settings settings;
   // How often a running job's rank 0 is asked for its progress; settings.progress_interval says how often it
   // is written.
@@ -32,9 +34,20 @@ struct ControllerOptions {
   // After a write that got no answer or was refused: doubled with each failure in a row.
   Duration retry_base = std::chrono::seconds(1);
   Duration retry_max = std::chrono::minutes(5);
+  // From a change of a child to the pass: what happens to other children of the job meanwhile costs no pass
+  // of its own.
+  Duration child_batch{0};
+  // Of run(): jobs worked on at a time (never one by two), and writes of one job under way at a time.
+  int workers = 4;
+  int parallel_writes = 16;
+  // When asked to stop, jobs that are due already are worked on for this long; a pass begun is finished.
+  std::chrono::milliseconds drain_limit = std::chrono::seconds(10);
+  WorkQueueMetrics* metrics = nullptr;  // must outlive the controller
 };
 
-// Used by one thread; the ApiClient and the ProgressReader (may be null: no progress) must outlive it.
+// Either step(), from one thread and without any other (the in-process form, which a virtual clock can
+// drive), or run(). The ApiClient and the ProgressReader (may be null: no progress; run() calls it from
+// several threads) must outlive it.
 class Controller {
  public:
   Controller(ApiClient& api, ProgressReader* progress, Clock clock, ControllerOptions options);
@@ -43,56 +56,56 @@ class Controller {
   // nothing happens.
   TimePoint step();
 
-  // step() whenever something happens or is due, until asked to stop; a pass begun is finished.
+  // A thread for each watch and each worker, until asked to stop; returns when all have ended.
   void run(std::stop_token stop);
+
+  // The caches are filled. Safe from any thread.
+  bool synced() const { return view_.synced(); }
+  const ClusterView& view() const { return view_; }
 
  private:
   using Key = WorkQueue::Key;
-  using Index = std::map<std::string, std::set<Key>>;  // children by their controller's UID
 
-  // What passes over a job leave for the next one; losing it costs a few requests and nothing else.
+  // What passes over a job leave for the next one; losing it costs a few requests and nothing else. Used by
+  // whoever works on the key.
   struct JobState {
-    int failures = 0;  // in a row
+    std::string uid;
     std::vector<NameConflict> conflicts;
     std::vector<Rejection> rejections;
-    TimePoint retry_creation{};
-    int64_t progress_attempt = -1;
-    std::optional<Progress> progress;
-    TimePoint progress_asked{};
+    TimePoint retry_creation{};  // after a conflict
+    int64_t generation = 0;      // of the spec that was refused
+    ProgressLog progress;
   };
 
-  void wake();
   void on_job(const Json& before, const Json& after);
-  void on_child(Index& index, const Json& before, const Json& after);
+  void on_child(const Json& before, const Json& after);
+  void on_node(const Json& before, const Json& after);
+  void work();
+  void wait_until_synced(std::stop_token stop);
+  std::shared_ptr<JobState> state_of(const Key& key, const std::string& uid);
+  void forget(const Key& key);
+
+  void try_pass(const Key& key);
   void pass(const Key& key);
   Observed look(const TrainingJob& job, JobState& state, TimePoint now);
-  void ask_progress(const TrainingJob& job, JobState& state, TimePoint now);
-  std::vector<Json> children(const Reflector& reflector, const Index& index, const std::string& uid) const;
+  void look_at_nodes(Observed& observed, const Key& key);
+  void ask_progress(const TrainingJob& job, const ClusterView::Objects& pods, JobState& state, TimePoint now);
   // False: the pass ends here and the job has been queued again.
-  bool write_status(const Key& key, JobState& state, const Json& object, const TrainingJobStatus& status);
+  bool write_status(const Key& key, const Json& object, const TrainingJobStatus& status);
   bool write_children(const Key& key, JobState& state, const TrainingJob& job, const Plan& plan);
-  bool settle(const Key& key, JobState& state, const ActionResult& result);
-  Duration next_backoff(JobState& state);
-  Reflector* reflector_of(const Resource& resource);
+  void settle(const Key& key, JobState& state, const ActionResult& result);
 
   ApiClient& api_;
   ProgressReader* progress_;
   const Clock clock_;
   const ControllerOptions options_;
-
-  std::mutex mutex_;  // for woken_ only
-  std::condition_variable_any wake_up_;
-  bool woken_ = false;
+  int parallel_writes_ = 1;
 
   WorkQueue queue_;
-  std::map<Key, JobState> states_;
-  Index pods_of_;
-  Index services_of_;
-  Index config_maps_of_;
-  Reflector jobs_;
-  Reflector pods_;
-  Reflector services_;
-  Reflector config_maps_;
+  std::mutex mutex_;  // for states_ only, and to wait with
+  std::condition_variable_any stopped_;
+  std::map<Key, std::shared_ptr<JobState>> states_;
+  ClusterView view_;
 };
 
 }  // namespace coxswain

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 
+#include "operator/reconcile/jitter.h"
+
 namespace coxswain {
 
 Duration restart_delay(const std::string& job_uid, int64_t attempt, int64_t counted,
                        const Settings& settings) {
   const int64_t doublings = std::clamp<int64_t>(counted - 1, 0, 30);
   const Duration delay = std::min(settings.backoff_base * (int64_t{1} << doublings), settings.backoff_max);
-  uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : job_uid + "/" + std::to_string(attempt)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  const auto thousandths = static_cast<int64_t>((hash >> 20) % 250);
-  return delay + delay * thousandths / 1000;
+  return delay + delay * jitter_thousandths(job_uid, attempt) / 4000;
 }
 
 TimePoint restart_due(const TrainingJob& job, const TrainingJobStatus& status, const Settings& settings) {

@@ -1,5 +1,6 @@
 #include "operator/reconcile/clean_pods.h"
 
+#include "operator/reconcile/node_loss.h"
 #include "operator/reconcile/reasons.h"
 
 namespace coxswain {
@@ -14,16 +15,25 @@ bool stopped_by_deadline(const TrainingJobStatus& status) {
   return failed != nullptr && failed->reason == kReasonDeadlineExceeded;
 }
 
+TimePoint force_due(const RunPolicy& policy, const ObservedPod& pod, TimePoint now,
+                    const Settings& settings) {
+  TimePoint from = *pod.deletion_time;
+  const auto lost = node_lost_at(pod, policy);
+  if (lost && *lost <= now) from -= std::chrono::seconds(pod.deletion_grace_seconds.value_or(0));
+  return from + settings.force_delete_after;
+}
+
 }  // namespace
 
-Deletions delete_pods(const std::vector<const ObservedPod*>& pods, TimePoint now, const Settings& settings) {
+Deletions delete_pods(const RunPolicy& policy, const std::vector<const ObservedPod*>& pods, TimePoint now,
+                      const Settings& settings) {
   Deletions out;
   for (const ObservedPod* pod : pods) {
     if (!pod->terminating()) {
       out.pods.push_back({pod->name, pod->uid, std::nullopt});
       continue;
     }
-    const TimePoint forced = *pod->deletion_time + settings.force_delete_after;
+    const TimePoint forced = force_due(policy, *pod, now, settings);
     if (now >= forced) {
       out.pods.push_back({pod->name, pod->uid, 0});
     } else if (!out.look_again || forced < *out.look_again) {

@@ -14,8 +14,10 @@ struct Deletions {
 };
 
 // Of `pods`: those not yet being deleted, and by force those still there force_delete_after their grace is
-// over.
-Deletions delete_pods(const std::vector<const ObservedPod*>& pods, TimePoint now, const Settings& settings);
+// over – where their node is lost (see node_loss.h), force_delete_after their deletion began: there is nobody
+// to use the grace.
+Deletions delete_pods(const RunPolicy& policy, const std::vector<const ObservedPod*>& pods, TimePoint now,
+                      const Settings& settings);
 
 // Of a job that is Complete or Failed (see Note [Status before destruction]): `Running` those that have not
 // ended, `All` all, `None` none, but those that a passed deadline stops.

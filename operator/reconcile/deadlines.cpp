@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "operator/reconcile/backoff.h"
+#include "operator/reconcile/refusal.h"
 #include "operator/reconcile/render.h"
+#include "operator/reconcile/startup_trouble.h"
 
 namespace coxswain {
 
@@ -14,45 +15,34 @@ std::optional<TimePoint> active_deadline(const TrainingJob& job, const TrainingJ
 }
 
 std::optional<TimePoint> startup_deadline(const TrainingJob& job, const TrainingJobStatus& status,
-                                          const Gang& gang, const Settings& settings) {
-  if (!status.start_time || !gang.old.empty() || all_started(gang)) return std::nullopt;
-  std::optional<TimePoint> begun;
-  for (const ObservedPod* pod : gang.by_rank) {
-    if (pod != nullptr && pod->created && (!begun || *pod->created < *begun)) begun = pod->created;
-  }
-  if (!begun) begun = std::max(*status.start_time, restart_due(job, status, settings));
-  return *begun + std::chrono::seconds(job.spec.run_policy.startup_deadline_seconds);
+                                          const Gang& gang) {
+  if (!status.startup_time || !gang.old.empty() || all_started(gang)) return std::nullopt;
+  return *status.startup_time + std::chrono::seconds(job.spec.run_policy.startup_deadline_seconds);
 }
 
-const ObservedPod* waiting_pod(const Gang& gang) {
-  for (const ObservedPod* pod : gang.by_rank) {
-    if (pod != nullptr && !has_started(*pod) && !pod->waiting_reason.empty()) return pod;
-  }
-  return nullptr;
-}
-
-std::string waiting_words(const ObservedPod& pod) {
-  return "pod " + pod.name + ": " + pod.waiting_reason +
-         (pod.waiting_message.empty() ? "" : ": " + pod.waiting_message.substr(0, 800));
-}
-
-GangFailure startup_failure(const TrainingJob& job, const Gang& gang) {
+GangFailure startup_failure(const TrainingJob& job, const Gang& gang, const Observed& observed, TimePoint now,
+                            const Settings& settings) {
   GangFailure failure;
   failure.cause = kCauseStartupDeadline;
   failure.message = "Not all pods ran within startupDeadlineSeconds (" +
-                    std::to_string(job.spec.run_policy.startup_deadline_seconds) + " s)";
+                    std::to_string(job.spec.run_policy.startup_deadline_seconds) + " s). ";
   const auto late = std::find_if(gang.by_rank.begin(), gang.by_rank.end(),
                                  [](const ObservedPod* pod) { return pod == nullptr || !has_started(*pod); });
-  const ObservedPod* waiting = waiting_pod(gang);
-  if (waiting != nullptr) {
-    failure.pod = waiting->name;
-    failure.node_rank = waiting->node_rank;
-    failure.message += "; " + waiting_words(*waiting);
-  } else if (late != gang.by_rank.end()) {
+  if (late != gang.by_rank.end()) {
     failure.node_rank = late - gang.by_rank.begin();
     failure.pod = pod_name(job, *failure.node_rank);
+  }
+  if (!observed.rejections.empty()) {
+    const Refusal refusal = understand(observed.rejections.front());
+    if (refusal.outlook != Outlook::kPasses) failure.charge = Charge::kFinal;
+    failure.message += refusal.sentence;
+  } else if (const auto trouble = gang_trouble(gang, now, settings)) {
+    failure.pod = trouble->pod->name;
+    failure.node_rank = trouble->pod->node_rank;
+    failure.message += trouble->sentence;
+  } else if (late != gang.by_rank.end()) {
     failure.message +=
-        "; pod " + failure.pod + (*late == nullptr ? " was never created." : " is still pending.");
+        "Pod " + failure.pod + (*late == nullptr ? " was never created." : " is still pending.");
   }
   return failure;
 }

@@ -4,7 +4,9 @@
 #include <tuple>
 
 #include "contract/contract.h"
+#include "operator/reconcile/node_loss.h"
 #include "operator/reconcile/render.h"
+#include "operator/reconcile/shortened.h"
 
 namespace coxswain {
 namespace {
@@ -69,8 +71,10 @@ Verdict verdict_of_runtime(int64_t exit_code) {
 
 Verdict verdict_of(const ObservedPod& pod, bool with_config) {
   if (auto disruption = disruption_of(pod)) return {*disruption, Charge::kDisruption};
+  if (is_on_unready_node(pod)) return {kCauseNodeLost, Charge::kDisruption};
   if (pod.termination && pod.termination->reason == "OOMKilled") return {kCauseOutOfMemory};
   if (!has_failed(pod)) return {kCausePodDeleted, Charge::kDisruption};
+  if (pod.failed_init && !pod.termination) return {kCauseInitContainer};
   if (pod.termination && with_config) return verdict_of_runtime(pod.termination->exit_code);
   return {kCauseError};
 }
@@ -79,19 +83,55 @@ Verdict verdict_of(const ObservedPod& pod, bool with_config) {
 std::optional<TimePoint> moment_of(const ObservedPod& pod, const RunPolicy& policy, TimePoint now) {
   if (pod.termination && pod.termination->finished) return *pod.termination->finished;
   if (pod.deletion_time) {
-    return std::min(now, *pod.deletion_time - std::chrono::seconds(policy.termination_grace_period_seconds));
+    const int64_t grace = pod.deletion_grace_seconds.value_or(policy.termination_grace_period_seconds);
+    return std::min(now, *pod.deletion_time - std::chrono::seconds(grace));
   }
   return std::nullopt;
+}
+
+Candidate on_lost_node(const ObservedPod& pod, TimePoint now) {
+  return {&pod, std::nullopt, pod.node_seen->since.value_or(now), {kCauseNodeLost, Charge::kDisruption}};
 }
 
 std::vector<Candidate> candidates(const TrainingJob& job, const Gang& gang, TimePoint now) {
   std::vector<Candidate> found;
   for (const ObservedPod* pod : gang.by_rank) {
-    if (pod == nullptr || has_succeeded(*pod) || (!has_failed(*pod) && !pod->terminating())) continue;
-    const auto ended = moment_of(*pod, job.spec.run_policy, now);
-    found.push_back({pod, ended, ended.value_or(now), verdict_of(*pod, job.spec.has_config())});
+    if (pod == nullptr || has_succeeded(*pod)) continue;
+    if (has_failed(*pod) || pod->terminating()) {
+      const auto ended = moment_of(*pod, job.spec.run_policy, now);
+      found.push_back({pod, ended, ended.value_or(now), verdict_of(*pod, job.spec.has_config())});
+    } else if (const auto lost = node_lost_at(*pod, job.spec.run_policy); lost && *lost <= now) {
+      found.push_back(on_lost_node(*pod, now));
+    }
   }
   return found;
+}
+
+bool is_collateral(const Candidate& candidate) {
+  return candidate.verdict.remoteness == 2;
+}
+
+// Peers that lost a rank end within seconds; that its node is gone is known a minute later. A rank that has
+// told nothing is what they lost, where its node is not Ready – its time need not be over for that.
+void add_suspects(const Gang& gang, TimePoint now, std::vector<Candidate>& found) {
+  if (found.empty() || !std::all_of(found.begin(), found.end(), is_collateral)) return;
+  for (const ObservedPod* pod : gang.by_rank) {
+    if (pod != nullptr && is_on_unready_node(*pod) && !pod->terminating()) {
+      found.push_back(on_lost_node(*pod, now));
+    }
+  }
+}
+
+// Whether some rank has told nothing yet whose node may yet turn out to be gone.
+bool has_silent_rank(const Gang& gang) {
+  return std::any_of(gang.by_rank.begin(), gang.by_rank.end(), [](const ObservedPod* pod) {
+    return pod != nullptr && pod->node_seen && !has_failed(*pod) && !has_succeeded(*pod);
+  });
+}
+
+Duration settle_window(const Candidate& cause, const Gang& gang, const Settings& settings) {
+  if (cause.verdict.remoteness == 0) return settings.settle;
+  return is_collateral(cause) && has_silent_rank(gang) ? settings.settle_silent : settings.settle_collateral;
 }
 
 // The cause first. Kubernetes keeps whole seconds: of two in the same one, what came from outside explains
@@ -114,23 +154,28 @@ std::optional<TimePoint> first_end(const std::vector<Candidate>& found) {
 
 std::string sentence(const Candidate& candidate) {
   const ObservedPod& pod = *candidate.pod;
+  if (candidate.verdict.cause == kCauseNodeLost && is_on_unready_node(pod)) return unready_words(pod);
   std::string text = "Pod " + pod.name + " ";
   std::string detail = pod.message;
-  if (pod.termination) {
+  if (candidate.verdict.cause == kCauseInitContainer) {
+    text = "Init container " + pod.failed_init->container + " of pod " + pod.name + " ended with exit code " +
+           std::to_string(pod.failed_init->exit_code);
+    if (!pod.failed_init->message.empty()) detail = pod.failed_init->message;
+  } else if (pod.termination) {
     text += "ended with exit code " + std::to_string(pod.termination->exit_code);
     if (!pod.termination->message.empty()) detail = pod.termination->message;
   } else {
     text += has_failed(pod) ? "failed" : "is being deleted";
   }
   text += " (" + candidate.verdict.cause + ")";
-  if (detail.size() > 800) detail = detail.substr(0, 797) + "...";
-  return text + (detail.empty() ? "." : ": " + detail);
+  return text + (detail.empty() ? "." : ": " + shortened(detail, 800));
 }
 
 GangFailure failure_from(const Candidate& cause) {
   GangFailure failure{cause.verdict.cause, cause.verdict.charge, cause.pod->name, cause.pod->node_rank, {},
                       sentence(cause)};
   if (cause.pod->termination) failure.exit_code = cause.pod->termination->exit_code;
+  if (cause.verdict.cause == kCauseInitContainer) failure.exit_code = cause.pod->failed_init->exit_code;
   return failure;
 }
 
@@ -178,14 +223,15 @@ std::optional<GangFailure> changed_spec(const TrainingJob& job, const Gang& gang
 }  // namespace
 
 GangVerdict judge(const TrainingJob& job, const Gang& gang, TimePoint now, const Settings& settings) {
-  const std::vector<Candidate> found = candidates(job, gang, now);
+  std::vector<Candidate> found = candidates(job, gang, now);
+  add_suspects(gang, now, found);
   if (found.empty()) {
     if (auto lost = lost_pod(job, gang)) return *lost;
     if (auto changed = changed_spec(job, gang)) return *changed;
     return NoFailure();
   }
   const Candidate& cause = *std::min_element(found.begin(), found.end(), explains);
-  const Duration window = cause.verdict.remoteness == 0 ? settings.settle : settings.settle_collateral;
+  const Duration window = settle_window(cause, gang, settings);
   const auto first = first_end(found);
   // A node's clock may be ahead of ours: then how long ago it was cannot be told, and nothing is waited for.
   if (first && *first <= now && now < *first + window) return Settling{*first + window};

@@ -19,6 +19,8 @@ inline constexpr char kCauseRendezvousTimeout[] = "RendezvousTimeout";  // exit 
 inline constexpr char kCausePortInUse[] = "PortInUse";                  // exit 78
 inline constexpr char kCauseOutOfMemory[] = "OOMKilled";
 inline constexpr char kCauseStartupDeadline[] = "StartupDeadlineExceeded";
+inline constexpr char kCauseInitContainer[] = "InitContainerFailed";
+inline constexpr char kCauseHang[] = "Hang";  // no rank moved for hangTimeoutSeconds
 // Disruptions: not the job's fault, never counted.
 inline constexpr char kCauseEvicted[] = "Evicted";
 inline constexpr char kCausePreempted[] = "Preempted";
@@ -33,6 +35,7 @@ inline constexpr char kCauseSpecChanged[] = "SpecChanged";
 enum class Charge {
   kFinal,       // the same again would fail the same: no retry
   kCounted,     // against backoffLimit
+  kHang,        // the same, and as a hang
   kDisruption,  // retried, not counted
   kNone,        // retried, counted nowhere
 };

@@ -70,24 +70,36 @@ void read_conditions(const Json& status, ObservedPod& pod) {
       pod.disruption = text(condition, "reason");
       if (pod.message.empty()) pod.message = text(condition, "message");
     }
+    if (type == "PodScheduled" && value == "True") pod.bound = time(condition, "lastTransitionTime");
     if (type == "PodScheduled" && value == "False") {
-      pod.waiting_reason = text(condition, "reason");
-      pod.waiting_message = text(condition, "message");
+      pod.waiting = Waiting{"", false, text(condition, "reason"), text(condition, "message")};
     }
+    if (type == "PodReadyToStartContainers") pod.sandbox_missing = value == "False";
   }
 }
 
+void read_waiting(const Json& container, bool init, ObservedPod& pod) {
+  const Json& waiting = at(at(container, "state"), "waiting");
+  const std::string reason = text(waiting, "reason");
+  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return;
+  pod.waiting = Waiting{text(container, "name"), init, reason, text(waiting, "message")};
+}
+
 // Init containers and sidecars can hold a pod up just as well.
-void read_waiting(const Json& status, ObservedPod& pod) {
-  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Json& container : at(status, list)) {
-      const Json& waiting = at(at(container, "state"), "waiting");
-      const std::string reason = text(waiting, "reason");
-      if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") continue;
-      pod.waiting_reason = reason;
-      pod.waiting_message = text(waiting, "message");
+void read_containers(const Json& status, ObservedPod& pod) {
+  for (const Json& container : at(status, "initContainerStatuses")) {
+    read_waiting(container, true, pod);
+    const std::string name = text(container, "name");
+    const Json& ended = at(at(container, "state"), "terminated");
+    // A sidecar is an init container that has started and stays.
+    if (at(at(container, "state"), "running").is_object() && at(container, "started") != true) {
+      pod.running_init = name;
+    }
+    if (integer(ended, "exitCode") != 0) {
+      pod.failed_init = FailedInit{name, integer(ended, "exitCode"), text(ended, "message")};
     }
   }
+  for (const Json& container : at(status, "containerStatuses")) read_waiting(container, false, pod);
 }
 
 const Json& rank_zero(const Json& answer) {
@@ -130,28 +142,47 @@ ObservedPod observe_pod(const Json& object) {
   pod.phase = pod_phase(text(status, "phase"));
   pod.created = time(metadata, "creationTimestamp");
   pod.deletion_time = time(metadata, "deletionTimestamp");
+  pod.deletion_grace_seconds = whole(metadata, "deletionGracePeriodSeconds");
+  pod.node = text(at(object, "spec"), "nodeName");
   pod.reason = text(status, "reason");
   pod.message = text(status, "message");
   pod.spec_fingerprint = text(at(metadata, "annotations"), kAnnotationSpec);
   read_conditions(status, pod);
-  read_waiting(status, pod);
+  read_containers(status, pod);
   pod.termination = termination(trainer_status(status));
   return pod;
 }
 
-Observed observe(const TrainingJob& job, const std::vector<Json>& pods, const std::vector<Json>& services,
-                 const std::vector<Json>& config_maps) {
+ObservedNode observe_node(const Json& object) {
+  ObservedNode node;
+  for (const Json& condition : at(at(object, "status"), "conditions")) {
+    if (text(condition, "type") != "Ready") continue;
+    node = {text(condition, "status") == "True", time(condition, "lastTransitionTime"),
+            text(condition, "reason"), text(condition, "message")};
+  }
+  return node;
+}
+
+void see_nodes(Observed& observed,
+               const std::function<std::optional<ObservedNode>(const std::string& name)>& node_of) {
+  for (ObservedPod& pod : observed.pods) {
+    if (!pod.node.empty()) pod.node_seen = node_of(pod.node);
+  }
+}
+
+Observed observe(const TrainingJob& job, const Objects& pods, const Objects& services,
+                 const Objects& config_maps) {
   const std::string& uid = job.metadata.uid;
   Observed observed;
-  for (const Json& pod : pods) {
-    if (is_controlled_by(pod, uid)) observed.pods.push_back(observe_pod(pod));
+  for (const auto& pod : pods) {
+    if (is_controlled_by(*pod, uid)) observed.pods.push_back(observe_pod(*pod));
   }
-  observed.has_service = std::any_of(services.begin(), services.end(), [&](const Json& service) {
-    return is_controlled_by(service, uid) && text(at(service, "metadata"), "name") == service_name(job);
+  observed.has_service = std::any_of(services.begin(), services.end(), [&](const auto& service) {
+    return is_controlled_by(*service, uid) && text(at(*service, "metadata"), "name") == service_name(job);
   });
-  for (const Json& config_map : config_maps) {
-    const int64_t attempt = number_label(config_map, contract::kLabelAttempt);
-    if (attempt >= 0 && is_controlled_by(config_map, uid)) observed.config_map_attempts.insert(attempt);
+  for (const auto& config_map : config_maps) {
+    const int64_t attempt = number_label(*config_map, contract::kLabelAttempt);
+    if (attempt >= 0 && is_controlled_by(*config_map, uid)) observed.config_map_attempts.insert(attempt);
   }
   return observed;
 }
@@ -169,10 +200,18 @@ std::optional<Progress> parse_progress(const Json& answer, int64_t attempt) {
   if (!progress.loss && worker.contains("loss")) progress.loss = std::numeric_limits<double>::quiet_NaN();
   progress.tokens_per_second = real(worker, "tokens_per_second");
   progress.last_checkpoint_step = whole(answer, "last_checkpoint_step");
-  if (const auto updated = real(worker, "updated_at")) {
-    progress.updated = TimePoint(Duration(static_cast<int64_t>(*updated * 1000)));
-  }
   return progress;
+}
+
+std::optional<std::vector<RankPosition>> parse_positions(const Json& answer, int64_t attempt) {
+  if (whole(answer, "attempt") != attempt) return std::nullopt;
+  std::vector<RankPosition> ranks;
+  for (const Json& worker : at(answer, "workers")) {
+    if (const auto rank = whole(worker, "rank")) {
+      ranks.push_back({*rank, text(worker, "phase"), whole(worker, "step")});
+    }
+  }
+  return ranks;
 }
 
 }  // namespace coxswain

@@ -2,6 +2,8 @@
 // for what the last tries to create children met.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +24,29 @@ struct Termination {
   std::optional<TimePoint> finished;  // the node's clock
 };
 
+// What keeps a container that has not started, in the kubelet's words.
+struct Waiting {
+  std::string container;  // empty: the pod as a whole (the scheduler's words)
+  bool init = false;      // an init container
+  std::string reason;     // ImagePullBackOff, CreateContainerConfigError, Unschedulable, …
+  std::string message;
+};
+
+// An init container that ended with another code than 0.
+struct FailedInit {
+  std::string container;
+  int64_t exit_code = 0;
+  std::string message;
+};
+
+// The node of a pod, as the node controller or the kubelet last told.
+struct ObservedNode {
+  bool ready = true;               // the condition Ready is True
+  std::optional<TimePoint> since;  // that condition's last transition
+  std::string reason;              // NodeStatusUnknown, KubeletNotReady, …
+  std::string message;
+};
+
 // A pod of this job, of any attempt.
 struct ObservedPod {
   std::string name;
@@ -32,11 +57,18 @@ struct ObservedPod {
   bool ready = false;
   std::optional<TimePoint> created;
   std::optional<TimePoint> deletion_time;  // metadata.deletionTimestamp: terminating; the end of its grace
-  std::string reason;                      // status.reason: Evicted, NodeLost, …
+  std::optional<int64_t> deletion_grace_seconds;  // of that deletion: it began so long before
+  std::string node;                               // spec.nodeName; empty: not bound yet
+  // The node that `node` names; absent: not bound, or nothing is known of it.
+  std::optional<ObservedNode> node_seen;
+  std::string reason;  // status.reason: Evicted, NodeLost, …
   std::string message;
-  std::string disruption;      // reason of the condition DisruptionTarget where it is True
-  std::string waiting_reason;  // ImagePullBackOff, Unschedulable, … while it has not started
-  std::string waiting_message;
+  std::string disruption;                  // reason of the condition DisruptionTarget where it is True
+  std::optional<Waiting> waiting;          // while something keeps it from starting
+  std::string running_init;                // the init container that runs now
+  std::optional<FailedInit> failed_init;   // of a pod that failed before its trainer started
+  std::optional<TimePoint> bound;          // when the scheduler gave it its node
+  bool sandbox_missing = false;            // the condition PodReadyToStartContainers is False
   std::optional<Termination> termination;  // of the container `trainer`
   std::string spec_fingerprint;            // annotation kAnnotationSpec, see render.h
 
@@ -51,7 +83,20 @@ struct Progress {
   std::optional<double> loss;  // may be NaN
   std::optional<double> tokens_per_second;
   std::optional<int64_t> last_checkpoint_step;
-  std::optional<TimePoint> updated;
+};
+
+// How far a rank has come.
+struct RankPosition {
+  int64_t rank = 0;
+  std::string phase;  // load, rendezvous, train, save, done
+  std::optional<int64_t> step;
+};
+
+// What the agent of a pod says of its ranks.
+struct AgentAnswer {
+  std::string pod;
+  int64_t node_rank = 0;
+  std::optional<std::vector<RankPosition>> ranks;  // absent: no answer
 };
 
 // A child that could not be created because its name is taken by an object that is not this job's.
@@ -66,6 +111,10 @@ struct Rejection {
   std::string name;
   std::string message;     // the server's
   bool permanent = false;  // 400 or 422: the same again would be refused again; else quota, 429, 5xx
+  int code = 403;          // the HTTP status
+  TimePoint time{};        // of the last refusal
+  int64_t times = 1;       // refusals in a row
+  std::optional<Duration> retry_after{};  // what the server asked for
 };
 
 struct Observed {
@@ -73,25 +122,42 @@ struct Observed {
   bool has_service = false;               // ours
   std::set<int64_t> config_map_attempts;  // attempts whose ConfigMap exists, ours
   std::optional<Progress> progress;       // of this attempt; absent: not asked, or no answer
-  // What creating children met since the last time it was tried. An entry stays until the create is due again
-  // (Plan::requeue_after, or the controller's own backoff) and is dropped just before that pass; while there
-  // is one, nothing is created.
+  // When an agent of this attempt last told of something new, by the operator's clock; absent: not since it
+  // began to ask.
+  std::optional<TimePoint> moved;
+  std::vector<AgentAnswer> agents;  // of this attempt, asked just now; empty: only rank 0's was asked
+  // Taken names, dropped just before the pass that is to try again; while there is one, nothing is created.
   std::vector<NameConflict> conflicts;
+  // What the API server last refused; stays, with its count, until everything that a plan creates has been
+  // created. When to try again is for the plan to say.
   std::vector<Rejection> rejections;
 };
 
 // A v1 Pod as the API server has it.
 ObservedPod observe_pod(const Json& pod);
 
+// A v1 Node.
+ObservedNode observe_node(const Json& node);
+
 // Whether the object's controller is this job (by UID).
 bool is_controlled_by(const Json& object, const std::string& job_uid);
 
-// Everything from lists of v1 objects; those of other owners are skipped. Progress, conflicts and rejections
-// are left empty.
-Observed observe(const TrainingJob& job, const std::vector<Json>& pods, const std::vector<Json>& services,
-                 const std::vector<Json>& config_maps);
+// Gives each pod what is known of its node. Where nodes are watched and not one of the cluster's is Ready, it
+// is the control plane that is cut off: give them nothing then, so that no gang is torn down for it.
+void see_nodes(Observed& observed,
+               const std::function<std::optional<ObservedNode>(const std::string& name)>& node_of);
 
-// The answer of an agent's GET /progress; nothing where it is of another attempt or has no step yet.
+// Objects as a store hands them out: shared, not copied; none is null.
+using Objects = std::vector<std::shared_ptr<const Json>>;
+
+// Everything from lists of v1 objects (services and config maps: their metadata is enough); those of other
+// owners are skipped. Progress, conflicts and rejections are left empty.
+Observed observe(const TrainingJob& job, const Objects& pods, const Objects& services,
+                 const Objects& config_maps);
+
+// The answer of rank 0's agent to GET /progress; nothing where it is of another attempt or has no step yet.
 std::optional<Progress> parse_progress(const Json& answer, int64_t attempt);
+// The ranks in any agent's answer; nothing where it is of another attempt.
+std::optional<std::vector<RankPosition>> parse_positions(const Json& answer, int64_t attempt);
 
 }  // namespace coxswain

@@ -27,8 +27,9 @@ struct DeletePod {
   std::optional<int64_t> grace_seconds;  // absent: the pod's own; 0: forced, its node being lost
 };
 
-// A ConfigMap of an earlier attempt.
-struct DeleteConfigMap {
+// A ConfigMap of an earlier attempt, or what is left of a job that is over. Only if it is this job's.
+struct DeleteChild {
+  std::string kind;  // "Service", "ConfigMap"
   std::string name;
 };
 
@@ -37,7 +38,7 @@ struct DeleteJob {
   std::string uid;
 };
 
-using Action = std::variant<CreateChild, DeletePod, DeleteConfigMap, DeleteJob>;
+using Action = std::variant<CreateChild, DeletePod, DeleteChild, DeleteJob>;
 
 enum class EventType { kNormal, kWarning };
 

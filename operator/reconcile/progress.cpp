@@ -1,5 +1,6 @@
 #include "operator/reconcile/progress.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -29,10 +30,19 @@ std::optional<TimePoint> estimate(const TrainingStatus& next, const std::optiona
       *next.last_progress_time + Duration(std::llround(std::min(remaining_ms, kHundredYearsMs))));
 }
 
+// By the operator's clock: the nodes' may be off.
+TimePoint last_progress(const TrainingStatus& next, const std::optional<TrainingStatus>& before,
+                        const std::optional<TimePoint>& moved, TimePoint now) {
+  const bool moves = !before || !before->last_progress_time || before->step != next.step ||
+                     before->last_checkpoint_step != next.last_checkpoint_step;
+  if (moves) return now;
+  return std::max(*before->last_progress_time, moved.value_or(*before->last_progress_time));
+}
+
 }  // namespace
 
 TrainingStatus training_from(const Progress& progress, const std::optional<TrainingStatus>& before,
-                             TimePoint now) {
+                             const std::optional<TimePoint>& moved, TimePoint now) {
   TrainingStatus next;
   next.step = progress.step;
   next.total_steps = progress.total_steps;
@@ -41,7 +51,7 @@ TrainingStatus training_from(const Progress& progress, const std::optional<Train
   next.tokens_per_second = number(progress.tokens_per_second, "%.1f");
   next.last_checkpoint_step = progress.last_checkpoint_step;
   if (!next.last_checkpoint_step && before) next.last_checkpoint_step = before->last_checkpoint_step;
-  next.last_progress_time = std::chrono::floor<std::chrono::seconds>(progress.updated.value_or(now));
+  next.last_progress_time = std::chrono::floor<std::chrono::seconds>(last_progress(next, before, moved, now));
   next.estimated_completion_time = estimate(next, before);
   return next;
 }

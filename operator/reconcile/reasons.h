@@ -11,9 +11,30 @@ inline constexpr char kReasonInvalidConfig[] = "InvalidConfig";  // refused befo
 inline constexpr char kReasonInvalidTemplate[] = "InvalidTemplate";  // the API server refuses the children
 // Of the condition Stalled.
 inline constexpr char kReasonNameConflict[] = "NameConflict";
+// The API server refuses pods until somebody changes something.
+inline constexpr char kReasonPodSecurity[] = "PodSecurityViolation";
+inline constexpr char kReasonAdmissionDenied[] = "AdmissionDenied";  // a webhook or a policy
+inline constexpr char kReasonLimitRange[] = "LimitRangeViolation";
+inline constexpr char kReasonQuotaNeedsResources[] = "QuotaNeedsResources";  // limits or requests must be set
+inline constexpr char kReasonMissingClass[] = "ClassNotFound";               // PriorityClass, RuntimeClass
+inline constexpr char kReasonMissingRights[] = "OperatorLacksRights";        // RBAC
 // Of the condition Reconciling.
 inline constexpr char kReasonStarting[] = "Starting";
-inline constexpr char kReasonCreateRefused[] = "CreateRefused";  // quota, throttling, a server error
+// The API server refuses pods for now.
+inline constexpr char kReasonQuotaExceeded[] = "QuotaExceeded";
+inline constexpr char kReasonThrottled[] = "Throttled";
+inline constexpr char kReasonServerTrouble[] = "ServerError";
+inline constexpr char kReasonMissingServiceAccount[] = "ServiceAccountNotFound";
+inline constexpr char kReasonNamespaceTerminating[] = "NamespaceTerminating";
+inline constexpr char kReasonCreateRefused[] = "CreateRefused";  // for another reason
+// Pods exist and don't start, see startup_trouble.h.
+inline constexpr char kReasonImagePull[] = "ImagePullFailed";
+inline constexpr char kReasonContainerConfig[] = "ContainerConfigError";
+inline constexpr char kReasonContainerStart[] = "ContainerStartError";
+inline constexpr char kReasonInitContainer[] = "InitContainerFailed";
+inline constexpr char kReasonSandbox[] = "SandboxNotReady";
+inline constexpr char kReasonUnschedulable[] = "Unschedulable";
+inline constexpr char kReasonSchedulingGated[] = "SchedulingGated";
 inline constexpr char kReasonWaitingForOldPods[] = "WaitingForOldPods";
 inline constexpr char kReasonBackingOff[] = "BackingOff";
 // Of Complete.
@@ -29,5 +50,6 @@ inline constexpr char kEventFailed[] = "Failed";
 inline constexpr char kEventOverridden[] = "TemplateOverridden";
 inline constexpr char kEventOutputNotKept[] = "OutputNotKept";
 inline constexpr char kEventDeleted[] = "TimeToLiveOver";
+inline constexpr char kEventGangReleased[] = "GangReleased";
 
 }  // namespace coxswain

@@ -32,8 +32,19 @@ struct Settings {
   // quarter more (by job and attempt) so that jobs that failed together don't come back together.
   Duration backoff_base = std::chrono::seconds(5);
   Duration backoff_max = std::chrono::minutes(5);
-  // A pod still there this long after its grace is over stands on a lost node: it is deleted by force.
+  // While a pod that has told nothing may stand on a lost node: the node controller needs this long to say
+  // so.
+  Duration settle_silent = std::chrono::seconds(75);
+  // A pod still there this long after its grace is over stands on a lost node: it is deleted by force. Where
+  // the node is known to be lost, this long after its deletion began.
   Duration force_delete_after = std::chrono::seconds(60);
+  // Of children that the API server refused, see refusal.h.
+  Duration refused_retry_base = std::chrono::seconds(1);
+  Duration refused_retry_max = std::chrono::minutes(5);
+  Duration partial_gang_retry = std::chrono::seconds(15);
+  Duration partial_gang_hold = std::chrono::seconds(60);
+  // A pod that was given its node this long ago and has no sandbox yet is in trouble.
+  Duration sandbox_patience = std::chrono::seconds(30);
   // Progress alone is written no more often.
   Duration progress_interval = std::chrono::seconds(15);
   // A name that is taken is tried again after this.

@@ -7,6 +7,7 @@ namespace coxswain {
 TrainingJobStatus suspended_status(TrainingJobStatus status, bool has_pods, const Mark& mark) {
   if (status.start_time) {
     status.start_time.reset();
+    status.startup_time.reset();
     status.attempt += 1;
   }
   const int64_t desired = status.nodes.desired;

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
+#include "operator/client/resource_version.h"
 #include "tests/client/objects.h"
 
 namespace coxswain {
@@ -438,6 +441,82 @@ TEST_P(ApiConformance, AWatchSignalsThatItHasSomething) {
   EXPECT_TRUE(eventually([&] { return signals > 0; }));
   EXPECT_TRUE(eventually([&] { return (*watch)->next(std::chrono::milliseconds(0)).has_value(); }));
   watch->reset();  // the signal refers to a local of this test
+}
+
+TEST_P(ApiConformance, PagesAreOneListOfOneVersion) {
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("m" + std::to_string(i)), {}));
+  }
+  ListOptions options{.label_selector = "app=test", .limit = 2};
+  std::vector<std::string> names;
+  std::vector<size_t> sizes;
+  std::set<std::string> versions;
+  do {
+    const auto page = api().list(kConfigMaps, ns(), options);
+    ASSERT_OK(page);
+    for (const Json& object : page->items) names.push_back(object["metadata"]["name"]);
+    sizes.push_back(page->items.size());
+    versions.insert(page->resource_version);
+    options.continue_token = page->continue_token;
+    if (sizes.size() > 1) continue;
+    ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("m9"), {}));
+  } while (!options.continue_token.empty());
+  EXPECT_THAT(names, ::testing::ElementsAre("m0", "m1", "m2", "m3", "m4"));
+  EXPECT_THAT(sizes, ::testing::ElementsAre(2, 2, 1));
+  EXPECT_EQ(versions.size(), 1U);
+}
+
+TEST_P(ApiConformance, AListOfMetadataHasNothingElse) {
+  ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("a"), {}));
+  const auto list = api().list(kConfigMaps, ns(), {.label_selector = "app=test", .metadata_only = true});
+  ASSERT_OK(list);
+  ASSERT_EQ(list->items.size(), 1U);
+  EXPECT_EQ(list->items[0]["metadata"]["name"], "a");
+  EXPECT_FALSE(list->items[0].contains("data"));
+  auto watch = api().watch(kConfigMaps, ns(),
+                           {.label_selector = "app=test", .resource_version = "", .metadata_only = true});
+  ASSERT_OK(watch);
+  const auto event = next_event(**watch);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->object["metadata"]["uid"], list->items[0]["metadata"]["uid"]);
+  EXPECT_FALSE(event->object.contains("data"));
+}
+
+// A server whose etcd is too old says so by an ERROR event of code 500.
+TEST_P(ApiConformance, AStreamingListEndsWithItsBookmarkAndGoesOn) {
+  ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("a"), {}));
+  auto watch = api().watch(
+      kConfigMaps, ns(), {.label_selector = "app=test", .resource_version = "", .send_initial_events = true});
+  ASSERT_OK(watch);
+  const auto first = (*watch)->next(std::chrono::seconds(30));
+  ASSERT_TRUE(first);
+  if (first->type == WatchEventType::kError) {
+    EXPECT_EQ(first->object["code"], 500);
+    return;
+  }
+  EXPECT_EQ(first->type, WatchEventType::kAdded);
+  std::optional<WatchEvent> end;
+  do {
+    end = (*watch)->next(std::chrono::seconds(30));
+    ASSERT_TRUE(end);
+    ASSERT_EQ(end->type, WatchEventType::kBookmark);
+  } while (!end->object.contains("/metadata/annotations/k8s.io~1initial-events-end"_json_pointer));
+  ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("b"), {}));
+  const auto next = next_event(**watch);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->object["metadata"]["name"], "b");
+  EXPECT_TRUE(compare_versions(version_of(next->object), version_of(end->object)) > 0);
+}
+
+TEST_P(ApiConformance, VersionsRiseWithEachWrite) {
+  const auto created = api().create(kConfigMaps, ns(), a_config_map("a"), {});
+  ASSERT_OK(created);
+  const auto changed = api().merge_patch(kConfigMaps, ns(), "a", {{"data", {{"key", "2"}}}}, {});
+  ASSERT_OK(changed);
+  const auto list = api().list(kConfigMaps, ns(), {"app=test"});
+  ASSERT_OK(list);
+  EXPECT_TRUE(compare_versions(version_of(*created), version_of(*changed)) < 0);
+  EXPECT_TRUE(compare_versions(version_of(*changed), list->resource_version) <= 0);
 }
 
 }  // namespace

@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 #include "operator/api/parse.h"
@@ -48,7 +51,9 @@ class ControllerTest : public ::testing::Test {
     controller_.reset();
     faulty_ = std::make_unique<FaultyApi>(
         api_, [this](const ApiCall& call) { return script_ ? script_(call) : std::nullopt; });
-    controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, ControllerOptions{});
+    ControllerOptions options;
+    options.watch = in_process_watch_settings();
+    controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
   }
 
   void submit(Json spec_patch = Json::object(), int nodes = 2) {
@@ -269,7 +274,8 @@ TEST_F(ControllerTest, ALifeCostsFewRequests) {
   EXPECT_LE(count(Verb::kUpdateStatus), 8);
   // Service, two pods; events: Started, OutputNotKept, Running, Completed.
   EXPECT_EQ(count(Verb::kCreate), 7);
-  EXPECT_EQ(count(Verb::kList), 4) << "one for each kind";
+  EXPECT_EQ(count(Verb::kWatch), 4) << "one for each kind, which lists too";
+  EXPECT_EQ(count(Verb::kList), 0);
 }
 
 TEST_F(ControllerTest, ProgressIsReadAndWrittenAtMostEveryFifteenSeconds) {
@@ -317,6 +323,132 @@ TEST_F(ControllerTest, EventsFollowTheStatusAndCountRepetition) {
   EXPECT_EQ(api_.list(kEvents, kNs, {})->items.size(), events.size() + 1);
 }
 
+TEST_F(ControllerTest, OwnStatusWritesDontWakeIt) {
+  struct Adds : WorkQueueMetrics {
+    void added() override { ++count; }
+    int count = 0;
+  } adds;
+  ControllerOptions options;
+  options.watch = in_process_watch_settings();
+  options.metrics = &adds;
+  controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
+  submit({{"suspend", true}});
+  settle();
+  ASSERT_TRUE(has_condition(status(), kConditionSuspended));
+  const int before = adds.count;
+  EXPECT_LE(before, 2);
+  Json job = *api_.get(kTrainingJobs, kNs, "j");
+  job["status"]["restarts"]["counted"] = 7;
+  ASSERT_TRUE(api_.update_status(kTrainingJobs, kNs, job, {}));
+  settle();
+  EXPECT_EQ(adds.count, before);
+  ASSERT_TRUE(api_.merge_patch(kTrainingJobs, kNs, "j", {{"spec", {{"suspend", false}}}}, {}));
+  settle();
+  EXPECT_GT(adds.count, before);
+}
+
+// What the controller did is not yet in what it watches.
+TEST_F(ControllerTest, AStaleCacheDoublesNoWork) {
+  new_controller();
+  bool stalled = true;
+  faulty_->set_stream_script([&](const std::string& plural, const WatchEvent& event) {
+    const bool ends_list = event.object.contains("/metadata/annotations"_json_pointer);
+    return stalled && plural != "trainingjobs" && !ends_list ? StreamFault::kStall : StreamFault::kNone;
+  });
+  const auto calls = [&](Verb verb, const std::string& plural) {
+    int n = 0;
+    for (const ApiCall& call : faulty_->calls()) n += call.verb == verb && call.plural == plural;
+    return n;
+  };
+  const auto wake = [&] {
+    for (int i = 0; i < 5; ++i) {
+      const Json note = {{"metadata", {{"labels", {{"turn", std::to_string(i)}}}}}};
+      ASSERT_TRUE(api_.merge_patch(kTrainingJobs, kNs, "j", note, {}));
+      controller_->step();
+    }
+  };
+  submit();
+  wake();
+  EXPECT_EQ(calls(Verb::kCreate, "pods"), 2);
+  EXPECT_EQ(calls(Verb::kCreate, "services"), 1);
+  ASSERT_TRUE(api_.merge_patch(kTrainingJobs, kNs, "j", {{"spec", {{"suspend", true}}}}, {}));
+  wake();
+  EXPECT_EQ(calls(Verb::kRemove, "pods"), 2);
+  EXPECT_TRUE(pods().empty());
+}
+
+TEST_F(ControllerTest, ChangesOfChildrenAreTakenTogetherWhereAskedFor) {
+  ControllerOptions options;
+  options.watch = in_process_watch_settings();
+  options.child_batch = std::chrono::milliseconds(500);
+  controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
+  submit(Json::object(), 8);
+  controller_->step();
+  faulty_->forget_calls();
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(api_.bind_pod(kNs, "j-" + std::to_string(i), "node"));
+    controller_->step();
+  }
+  EXPECT_EQ(faulty_->calls().size(), 0U);
+  now_ += std::chrono::milliseconds(500);
+  controller_->step();
+  EXPECT_EQ(count(Verb::kUpdateStatus), 1);
+}
+
+TEST_F(ControllerTest, ABadJobDoesNotStarveOthers) {
+  script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
+    if (!call.is_write() || call.name.rfind("bad", 0) != 0) return std::nullopt;
+    return ApiFault{{500, "InternalError", "no", std::nullopt}, false};
+  };
+  ASSERT_TRUE(api_.create(kTrainingJobs, kNs, a_training_job("bad", 2), {}));
+  submit();
+  settle();
+  EXPECT_TRUE(running());
+  faulty_->forget_calls();
+  pass_time(std::chrono::minutes(30));
+  EXPECT_LE(faulty_->calls().size(), 40U) << "and is tried ever more seldom";
+  EXPECT_GE(faulty_->calls().size(), 5U);
+}
+
+TEST_F(ControllerTest, AnObjectThatCannotBeReadHoldsUpNobody) {
+  Json odd = a_training_job("odd");
+  odd["metadata"]["namespace"] = kNs;
+  odd["metadata"]["uid"] = "odd";
+  odd["spec"] = 7;
+  api_.restore(kTrainingJobs, odd);
+  submit();
+  settle();
+  EXPECT_TRUE(running());
+}
+
+TEST_F(ControllerTest, OnlyListedNamespacesAreWatched) {
+  ControllerOptions options;
+  options.watch = in_process_watch_settings();
+  options.namespaces = {kNs, "other"};
+  controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
+  submit();
+  ASSERT_TRUE(api_.create(kTrainingJobs, "other", a_training_job("o"), {}));
+  ASSERT_TRUE(api_.create(kTrainingJobs, "foreign", a_training_job("f"), {}));
+  settle();
+  EXPECT_TRUE(running());
+  EXPECT_TRUE(api_.get(kPods, "other", "o-0"));
+  EXPECT_FALSE(api_.get(kPods, "foreign", "f-0"));
+  for (const ApiCall& call : faulty_->calls()) EXPECT_TRUE(call.ns == kNs || call.ns == "other");
+}
+
+TEST_F(ControllerTest, PodsAreFoundByTheirNode) {
+  ControllerOptions options;
+  options.watch = in_process_watch_settings();
+  options.watch_nodes = true;
+  controller_ = std::make_unique<Controller>(*faulty_, &progress_, clock_, options);
+  ASSERT_TRUE(api_.create(kNodes, "", {{"metadata", {{"name", "node"}}}}, {}));
+  submit();
+  settle();
+  EXPECT_EQ(controller_->view().pods_on_node("node").size(), 2U);
+  EXPECT_TRUE(controller_->view().node("node"));
+  EXPECT_FALSE(controller_->view().node("other"));
+}
+
 TEST_F(ControllerTest, RunsUntilItIsAskedToStop) {
   submit();
   std::jthread thread([&](std::stop_token stop) { controller_->run(stop); });
@@ -325,6 +457,115 @@ TEST_F(ControllerTest, RunsUntilItIsAskedToStop) {
   thread.request_stop();
   thread.join();
   EXPECT_EQ(pods().size(), 2U);
+}
+
+// As on a cluster: a thread for each watch and worker, the system's clock, a kubelet beside it.
+class ControllerThreadsTest : public ::testing::Test {
+ protected:
+  MemoryApi api_;
+  FaultyApi::Script script_;
+  FaultyApi faulty_{api_, [this](const ApiCall& call) { return script_ ? script_(call) : std::nullopt; }};
+  SimulatedNode node_{api_, system_time};
+
+  static ControllerOptions options() {
+    ControllerOptions options;
+    options.settings.settle = std::chrono::milliseconds(1);
+    options.settings.backoff_base = std::chrono::milliseconds(1);
+    options.settings.backoff_max = std::chrono::milliseconds(2);
+    options.retry_base = std::chrono::milliseconds(1);
+    options.retry_max = std::chrono::milliseconds(20);
+    options.watch.backoff_base = options.watch.backoff_max = std::chrono::milliseconds(1);
+    return options;
+  }
+  bool eventually(const std::function<bool()>& holds) {
+    for (int i = 0; i < 6000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return holds();
+  }
+  TrainingJobStatus status(const std::string& name) {
+    return parse_training_job(*api_.get(kTrainingJobs, kNs, name)).status;
+  }
+};
+
+TEST_F(ControllerThreadsTest, ManyJobsFailOnceAndCompleteWhileWatchesAreCut) {
+  constexpr int kJobs = 20;
+  std::atomic<int> calls{0};
+  script_ = [&](const ApiCall&) -> std::optional<ApiFault> {
+    // Every so often an answer is lost, before the call or after it.
+    const int call = ++calls;
+    if (call % 23 == 0) return ApiFault{{0, "", "lost", std::nullopt}, call % 2 == 0};
+    return std::nullopt;
+  };
+  Controller controller(faulty_, nullptr, system_time, options());
+  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
+  for (int j = 0; j < kJobs; ++j) {
+    ASSERT_TRUE(api_.create(kTrainingJobs, kNs, a_training_job("j" + std::to_string(j), 3), {}));
+  }
+  int turn = 0;
+  const bool all_complete = eventually([&] {
+    node_.step();
+    if (++turn % 20 == 0) api_.end_watches(turn % 40 == 0);
+    int complete = 0;
+    for (int j = 0; j < kJobs; ++j) {
+      const std::string name = "j" + std::to_string(j);
+      const TrainingJobStatus now = status(name);
+      complete += now.phase == Phase::kComplete;
+      if (now.phase != Phase::kRunning) continue;
+      if (now.attempt == 0) {
+        node_.end(kNs, name + "-1", 9);
+      } else {
+        for (int rank = 0; rank < 3; ++rank) node_.end(kNs, name + "-" + std::to_string(rank), 0);
+      }
+    }
+    return complete == kJobs;
+  });
+  EXPECT_TRUE(all_complete);
+  running.request_stop();
+  running.join();
+  for (int j = 0; j < kJobs; ++j) {
+    const TrainingJobStatus end = status("j" + std::to_string(j));
+    EXPECT_EQ(end.attempt, 1) << j;
+    EXPECT_EQ(end.restarts.counted, 1) << j;
+    EXPECT_EQ(end.restarts.disruptions, 0) << j;
+  }
+}
+
+TEST_F(ControllerThreadsTest, APassBegunIsFinishedBeforeItStops) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool inside = false;
+  bool may_go_on = false;
+  script_ = [&](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kCreate || call.name != "j-0") return std::nullopt;
+    std::unique_lock lock(mutex);
+    inside = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return may_go_on; });
+    return std::nullopt;
+  };
+  Controller controller(faulty_, nullptr, system_time, options());
+  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
+  ASSERT_TRUE(api_.create(kTrainingJobs, kNs, a_training_job("j", 4), {}));
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return inside; });
+  }
+  running.request_stop();
+  {
+    std::lock_guard lock(mutex);
+    may_go_on = true;
+  }
+  changed.notify_all();
+  running.join();
+  EXPECT_EQ(api_.list(kPods, kNs, {})->items.size(), 4U);
+}
+
+TEST_F(ControllerThreadsTest, AStopBeforeTheCachesAreFilledIsHeeded) {
+  script_ = [](const ApiCall&) { return ApiFault{{503, "", "down", std::nullopt}, false}; };
+  Controller controller(faulty_, nullptr, system_time, options());
+  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
+  running.request_stop();
+  running.join();
+  EXPECT_FALSE(controller.synced());
 }
 
 // Dies before each of its writes in turn; a fresh controller must bring the job to the same end with the

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "operator/client/faulty_api.h"
-#include "operator/client/reflector.h"
 #include "tests/client/objects.h"
 
 namespace coxswain {
@@ -87,107 +86,65 @@ TEST_F(MemoryApiTest, RestoreKeepsUidAndStatus) {
   EXPECT_EQ((*read)["status"]["attempt"], 3);
 }
 
-// --- Reflector
-// ---------------------------------------------------------------------------------------------------
+// --- Lists in pages, streaming lists
 
-class ReflectorTest : public MemoryApiTest {
- protected:
-  FaultyApi faulty_{api_, [this](const ApiCall& call) { return script_ ? script_(call) : std::nullopt; }};
-  FaultyApi::Script script_;
-  std::vector<std::string> changes_;
-  Reflector reflector_{faulty_,
-                       kConfigMaps,
-                       kNs,
-                       "",
-                       [this] { return now_; },
-                       [this](const Json& before, const Json& after) {
-                         const std::string name = (after.is_null() ? before : after)["metadata"]["name"];
-                         changes_.push_back((before.is_null() ? "+" : after.is_null() ? "-" : "~") + name);
-                       },
-                       [] {}};
-};
+TEST_F(MemoryApiTest, PagesAreOfOneSnapshotUntilItIsCompacted) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) make(name);
+  const auto first = api_.list(kConfigMaps, kNs, {.limit = 2});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->items.size(), 2U);
+  EXPECT_EQ(first->remaining, 3);
+  make("f");
+  ASSERT_TRUE(api_.remove(kConfigMaps, kNs, "c", {}));
+  const auto second = api_.list(kConfigMaps, kNs, {.limit = 2, .continue_token = first->continue_token});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->items[0]["metadata"]["name"], "c");
+  EXPECT_EQ(second->resource_version, first->resource_version);
+  const auto third = api_.list(kConfigMaps, kNs, {.limit = 2, .continue_token = second->continue_token});
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->items.size(), 1U);
+  EXPECT_EQ(third->continue_token, "");
+  api_.compact();
+  const auto late = api_.list(kConfigMaps, kNs, {.limit = 2, .continue_token = second->continue_token});
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(late.error().expired());
+}
 
-TEST_F(ReflectorTest, FollowsWhatHappens) {
+TEST_F(MemoryApiTest, AStreamingListEndsWithAnAnnotatedBookmarkAndGoesOn) {
   make("a");
-  reflector_.poll();
-  EXPECT_TRUE(reflector_.filled());
+  auto watch = api_.watch(kConfigMaps, kNs,
+                          {.label_selector = "", .resource_version = "", .send_initial_events = true});
+  ASSERT_TRUE(watch);
+  EXPECT_EQ((*watch)->next({})->type, WatchEventType::kAdded);
+  const auto end = (*watch)->next({});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->type, WatchEventType::kBookmark);
+  EXPECT_EQ(end->object["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+  EXPECT_EQ(end->object["metadata"]["resourceVersion"], api_.list(kConfigMaps, kNs, {})->resource_version);
   make("b");
-  ASSERT_TRUE(api_.remove(kConfigMaps, kNs, "a", {}));
-  EXPECT_EQ(reflector_.poll(), TimePoint::max());
-  EXPECT_EQ(changes_, (std::vector<std::string>{"+a", "+b", "-a"}));
+  EXPECT_EQ((*watch)->next({})->object["metadata"]["name"], "b");
 }
 
-TEST_F(ReflectorTest, ListsAgainAfter410AndMissesNothing) {
+TEST_F(MemoryApiTest, OnlyMetadataWhereOnlyThatIsAskedFor) {
   make("a");
-  make("b");
-  reflector_.poll();
-  changes_.clear();
-  api_.end_watches(true);
-  ASSERT_TRUE(api_.remove(kConfigMaps, kNs, "a", {}));
-  make("c");
-  reflector_.poll();
-  EXPECT_EQ(changes_, (std::vector<std::string>{"+c", "-a"})) << "and nothing of b, which is as it was";
+  const Json listed = api_.list(kConfigMaps, kNs, {.metadata_only = true})->items.at(0);
+  EXPECT_FALSE(listed.contains("data"));
+  EXPECT_EQ(listed["kind"], "PartialObjectMetadata");
+  auto watch =
+      api_.watch(kConfigMaps, kNs, {.label_selector = "", .resource_version = "", .metadata_only = true});
+  EXPECT_EQ((*watch)->next({})->object, listed);
 }
 
-TEST_F(ReflectorTest, GoesOnFromTheLastVersionWhenAStreamJustEnds) {
-  make("a");
-  reflector_.poll();
-  api_.end_watches(false);
-  make("b");
-  faulty_.forget_calls();
-  reflector_.poll();
-  EXPECT_EQ(changes_, (std::vector<std::string>{"+a", "+b"}));
-  ASSERT_EQ(faulty_.calls().size(), 1U);
-  EXPECT_EQ(faulty_.calls()[0].verb, Verb::kWatch);
-}
-
-TEST_F(ReflectorTest, AWatchRefusedWith410IsListedAgain) {
-  make("a");
-  reflector_.poll();
-  api_.end_watches(false);
-  script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
-    if (call.verb != Verb::kWatch) return std::nullopt;
-    return ApiFault{{410, "Expired", "too old", std::nullopt}, false};
-  };
-  TimePoint next = reflector_.poll();
-  EXPECT_GT(next, now_) << "not at once";
-  script_ = {};
-  make("b");
-  now_ = next;
-  faulty_.forget_calls();
-  reflector_.poll();
-  EXPECT_EQ(faulty_.calls()[0].verb, Verb::kList);
-  EXPECT_EQ(changes_.back(), "+b");
-}
-
-TEST_F(ReflectorTest, BacksOffFromAServerInTrouble) {
-  script_ = [](const ApiCall&) { return ApiFault{{503, "ServiceUnavailable", "down", std::nullopt}, false}; };
-  int calls = 0;
-  const TimePoint end = now_ + std::chrono::minutes(5);
-  while (now_ < end) {
-    now_ = reflector_.poll();
-    ++calls;
-  }
-  EXPECT_LE(calls, 20);
-  EXPECT_FALSE(reflector_.filled());
-}
-
-TEST_F(ReflectorTest, AStreamThatEndsAtOnceIsNoTightLoop) {
-  reflector_.poll();
-  script_ = [this](const ApiCall& call) -> std::optional<ApiFault> {
-    if (call.verb == Verb::kWatch) api_.end_watches(false);
-    return std::nullopt;
-  };
-  faulty_.forget_calls();
-  for (int i = 0; i < 100; ++i) {
-    api_.end_watches(false);
-    reflector_.poll();
-  }
-  EXPECT_LE(faulty_.calls().size(), 110U);
+TEST_F(MemoryApiTest, AStreamEndsWhenItsTimeIsOver) {
+  auto watch =
+      api_.watch(kConfigMaps, kNs,
+                 {.label_selector = "", .resource_version = "", .server_timeout = std::chrono::seconds(60)});
+  EXPECT_FALSE((*watch)->ended());
+  now_ += std::chrono::seconds(60);
+  EXPECT_TRUE((*watch)->ended());
 }
 
 // --- FaultyApi
-// ---------------------------------------------------------------------------------------------------
 
 TEST_F(MemoryApiTest, ADeadCallerLeavesNoTrace) {
   FaultyApi faulty(api_);

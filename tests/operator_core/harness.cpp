@@ -23,6 +23,8 @@ Plan World::plan() const {
   observed.has_service = has_service;
   observed.config_map_attempts = config_maps;
   observed.progress = progress;
+  observed.moved = moved;
+  observed.agents = agents;
   observed.conflicts = conflicts;
   observed.rejections = rejections;
   return reconcile(job, observed, now, settings);
@@ -44,8 +46,10 @@ void World::apply(const Plan& plan, int writes) {
 void World::perform(const Action& action) {
   if (const auto* child = std::get_if<CreateChild>(&action)) create(*child);
   if (std::holds_alternative<DeleteJob>(action)) job_deleted = true;
-  if (const auto* map = std::get_if<DeleteConfigMap>(&action)) {
-    config_maps.erase(std::stoll(map->name.substr(map->name.rfind('-') + 1)));
+  if (const auto* child = std::get_if<DeleteChild>(&action)) {
+    if (child->kind == "Service") has_service = false;
+    if (child->kind == "ConfigMap")
+      config_maps.erase(std::stoll(child->name.substr(child->name.rfind('-') + 1)));
   }
   const auto* deletion = std::get_if<DeletePod>(&action);
   if (deletion == nullptr) return;
@@ -56,7 +60,8 @@ void World::perform(const Action& action) {
   if (deletion->grace_seconds == 0 || ended) {
     pods.erase(found);
   } else if (!found->terminating()) {
-    found->deletion_time = now + std::chrono::seconds(job.spec.run_policy.termination_grace_period_seconds);
+    found->deletion_grace_seconds = job.spec.run_policy.termination_grace_period_seconds;
+    found->deletion_time = now + std::chrono::seconds(*found->deletion_grace_seconds);
   }
 }
 
@@ -105,7 +110,7 @@ void World::run_all() {
     if (candidate.phase != PodPhase::kPending || candidate.terminating()) continue;
     candidate.phase = PodPhase::kRunning;
     candidate.ready = true;
-    candidate.waiting_reason.clear();
+    candidate.waiting.reset();
   }
 }
 
@@ -136,6 +141,32 @@ void World::start() {
 std::string World::reason(const char* condition) const {
   const Condition* found = find_condition(job.status, condition);
   return found == nullptr ? "" : found->reason;
+}
+
+void World::refuse(const std::string& message, int code, const std::string& name) {
+  const int64_t times = rejections.empty() ? 1 : rejections.front().times + 1;
+  const bool permanent = code == 400 || code == 422;
+  rejections = {{"Pod", name, message, permanent, code, now, times, std::nullopt}};
+}
+
+void World::lose_node(int64_t rank) {
+  ObservedPod& lost = pod(rank);
+  lost.node = "node-" + std::to_string(rank);
+  lost.node_seen = ObservedNode{false, std::chrono::floor<std::chrono::seconds>(now), "NodeStatusUnknown",
+                                "Kubelet stopped posting node status."};
+}
+
+void World::everyone_at(const std::vector<int64_t>& steps) {
+  agents.clear();
+  for (size_t rank = 0; rank < steps.size(); ++rank) {
+    const auto number = static_cast<int64_t>(rank);
+    agents.push_back({pod(number).name, number, {{{number, "train", steps[rank]}}}});
+  }
+}
+
+std::string World::said(const char* condition) const {
+  const Condition* found = find_condition(job.status, condition);
+  return found == nullptr ? "" : found->message;
 }
 
 std::string World::names() const {

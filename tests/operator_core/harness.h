@@ -19,6 +19,8 @@ class World {
   bool has_service = false;
   std::set<int64_t> config_maps;
   std::optional<Progress> progress;
+  std::optional<TimePoint> moved;
+  std::vector<AgentAnswer> agents;
   std::vector<NameConflict> conflicts;
   std::vector<Rejection> rejections;
   bool job_deleted = false;
@@ -41,6 +43,12 @@ class World {
   void run_all();                  // every pending pod runs and is ready
   void end(int64_t rank, int64_t exit_code, const std::string& message = "", const std::string& reason = "");
   void vanish(int64_t rank);
+  void refuse(const std::string& message, int code = 403, const std::string& name = "j-0");
+  void accept() { rejections.clear(); }
+  // The node that the pod of that rank is on is not Ready since now, and its kubelet silent.
+  void lose_node(int64_t rank);
+  // Every agent answers: rank r is at steps[r], in phase train.
+  void everyone_at(const std::vector<int64_t>& steps);
   void finish_deletions();  // pods that are being deleted are gone
   void start();             // from nothing to all pods running
 
@@ -50,6 +58,7 @@ class World {
   std::string reason(const char* condition) const;
   std::string names() const;  // "j-0@0 j-1@0!": name@attempt, ! being deleted
   bool has_event(const std::string& reason) const;
+  std::string said(const char* condition) const;  // its message
   std::string cause() const { return job.status.last_failure ? job.status.last_failure->cause : ""; }
 
  private:

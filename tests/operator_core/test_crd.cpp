@@ -72,7 +72,9 @@ TEST(Crd, DefaultsAreThoseOfTheStructs) {
   EXPECT_EQ(spec.run_policy.termination_grace_period_seconds,
             from_code.run_policy.termination_grace_period_seconds);
   EXPECT_EQ(spec.run_policy.clean_pod_policy, from_code.run_policy.clean_pod_policy);
-  EXPECT_FALSE(spec.run_policy.active_deadline_seconds || spec.run_policy.ttl_seconds_after_finished);
+  EXPECT_EQ(spec.run_policy.node_lost_timeout_seconds, from_code.run_policy.node_lost_timeout_seconds);
+  EXPECT_FALSE(spec.run_policy.active_deadline_seconds || spec.run_policy.ttl_seconds_after_finished ||
+               spec.run_policy.hang_timeout_seconds);
   const Json filled = with_defaults(training_job_schema(), {{"spec", Json::object()}});
   EXPECT_EQ(filled["spec"].size(), 4U)
       << filled;  // nodes, recovery, suspend, runPolicy: nothing else has a default

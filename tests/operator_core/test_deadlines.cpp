@@ -61,8 +61,7 @@ TEST(ActiveDeadline, CountsOverRestartsAndAnewAfterASuspension) {
 TEST(StartupDeadline, PodsThatNeverRunAreACountedFailureThatSaysWhy) {
   World world("{nodes: 2, runPolicy: {startupDeadlineSeconds: 100, backoffLimit: 1}}");
   world.settle();
-  world.pod(1).waiting_reason = "Unschedulable";
-  world.pod(1).waiting_message = "0/3 nodes have a GPU";
+  world.pod(1).waiting = Waiting{"", false, "Unschedulable", "0/3 nodes have a GPU"};
   world.advance(99s);
   world.settle();
   EXPECT_EQ(world.reason(kConditionReconciling), "Unschedulable");
@@ -84,14 +83,13 @@ TEST(StartupDeadline, PodsThatNeverRunAreACountedFailureThatSaysWhy) {
 TEST(StartupDeadline, APartialGangIsReleased) {
   World world("{nodes: 2, runPolicy: {startupDeadlineSeconds: 100}}");
   world.settle();
-  world.vanish(1);
-  world.job.status.nodes.active = 1;  // the second was never there
-  world.rejections = {{"Pod", "j-1", "exceeded quota", false}};
+  world.pod(0).phase = PodPhase::kRunning;
+  world.pod(1).waiting = Waiting{"", false, "Unschedulable", "0/3 nodes have a GPU"};
   world.settle();
-  EXPECT_EQ(world.names(), "j-0@0");
+  EXPECT_EQ(world.names(), "j-0@0 j-1@0");
   world.advance(100s);
   world.settle();
-  EXPECT_EQ(world.names(), "j-0@0!");
+  EXPECT_EQ(world.names(), "j-0@0! j-1@0!");
   EXPECT_EQ(world.cause(), "StartupDeadlineExceeded");
 }
 

@@ -43,24 +43,57 @@ TEST(Observe, HowTheTrainerEndedNotItsSidecars) {
   EXPECT_EQ(seen.termination->finished, parse_time("2026-01-01T00:00:09Z"));
 }
 
+std::string waits(const std::string& status) {
+  const ObservedPod seen = observe_pod(pod(status));
+  if (!seen.waiting) return "";
+  return (seen.waiting->init ? "init:" : "") + seen.waiting->container + " " + seen.waiting->reason;
+}
+
 TEST(Observe, WhyAPodWaits) {
   EXPECT_EQ(
-      observe_pod(
-          pod("{phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}"))
-          .waiting_reason,
-      "Unschedulable");
-  EXPECT_EQ(observe_pod(pod("{phase: Pending, containerStatuses: [{name: trainer, state: {waiting: {reason: "
-                            "ErrImagePull}}}]}"))
-                .waiting_reason,
-            "ErrImagePull");
-  EXPECT_EQ(observe_pod(pod("{phase: Pending, initContainerStatuses: [{name: i, state: {waiting: {reason: "
-                            "CrashLoopBackOff}}}]}"))
-                .waiting_reason,
-            "CrashLoopBackOff");
-  EXPECT_EQ(observe_pod(pod("{phase: Pending, containerStatuses: [{name: trainer, state: {waiting: {reason: "
-                            "ContainerCreating}}}]}"))
-                .waiting_reason,
-            "");
+      waits("{phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}"),
+      " Unschedulable");
+  EXPECT_EQ(
+      waits("{phase: Pending, containerStatuses: [{name: t, state: {waiting: {reason: ErrImagePull}}}]}"),
+      "t ErrImagePull");
+  EXPECT_EQ(waits("{phase: Pending, initContainerStatuses: [{name: i, state: {waiting: {reason: "
+                  "CrashLoopBackOff}}}]}"),
+            "init:i CrashLoopBackOff");
+  EXPECT_EQ(
+      waits(
+          "{phase: Pending, containerStatuses: [{name: t, state: {waiting: {reason: ContainerCreating}}}]}"),
+      "");
+}
+
+TEST(Observe, InitContainers) {
+  EXPECT_EQ(observe_pod(pod("{initContainerStatuses: [{name: fetch, started: false, state: {running: {}}}]}"))
+                .running_init,
+            "fetch");
+  EXPECT_EQ(
+      observe_pod(pod("{initContainerStatuses: [{name: sidecar, started: true, state: {running: {}}}]}"))
+          .running_init,
+      "");
+  const auto failed =
+      observe_pod(pod("{phase: Failed, initContainerStatuses: [{name: fetch, state: {terminated: {exitCode: "
+                      "4, message: m}}}]}"))
+          .failed_init;
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->container + failed->message, "fetchm");
+  EXPECT_EQ(failed->exit_code, 4);
+}
+
+TEST(Observe, NodesAndWhetherTheyAreReady) {
+  const auto node = [](const char* ready) {
+    return observe_node(Json::parse(
+        std::string(R"({"status":{"conditions":[{"type":"MemoryPressure","status":"False"},
+          {"type":"Ready","status":")") +
+        ready + R"(","reason":"r","message":"m","lastTransitionTime":"2026-01-01T00:00:09Z"}]}})"));
+  };
+  EXPECT_TRUE(node("True").ready);
+  EXPECT_FALSE(node("False").ready);
+  EXPECT_FALSE(node("Unknown").ready);
+  EXPECT_EQ(node("Unknown").since, parse_time("2026-01-01T00:00:09Z"));
+  EXPECT_TRUE(observe_node(Json()).ready) << "a node that has told nothing yet";
 }
 
 TEST(Observe, Disruptions) {
@@ -91,8 +124,9 @@ TEST(Observe, OnlyWhatThisJobControls) {
       {"metadata", {{"name", "j"}, {"ownerReferences", {{{"uid", "u"}, {"controller", true}}}}}}};
   Json config_map = service;
   config_map["metadata"]["labels"] = {{"training.coxswain.dev/attempt", "2"}};
-  const Observed seen =
-      observe(job, {pod("{phase: Running}"), foreign, borrowed}, {service}, {config_map, foreign});
+  const auto shared = [](const Json& object) { return std::make_shared<const Json>(object); };
+  const Observed seen = observe(job, {shared(pod("{phase: Running}")), shared(foreign), shared(borrowed)},
+                                {shared(service)}, {shared(config_map), shared(foreign)});
   EXPECT_EQ(seen.pods.size(), 1U);
   EXPECT_TRUE(seen.has_service);
   EXPECT_EQ(seen.config_map_attempts, std::set<int64_t>{2});

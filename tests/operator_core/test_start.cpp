@@ -55,12 +55,11 @@ TEST(Start, ARunningJobAtRestPlansNothing) {
 TEST(Start, WhatHoldsAPodUpIsSaid) {
   World world;
   world.settle();
-  world.pod(0).waiting_reason = "ImagePullBackOff";
-  world.pod(0).waiting_message = "no such image";
+  world.pod(0).waiting = Waiting{"trainer", false, "ImagePullBackOff", "no such image"};
   world.settle();
-  EXPECT_EQ(world.reason(kConditionReconciling), "ImagePullBackOff");
-  EXPECT_NE(find_condition(world.job.status, kConditionReconciling)->message.find("no such image"),
-            std::string::npos);
+  EXPECT_EQ(world.reason(kConditionReconciling), "ImagePullFailed");
+  EXPECT_EQ(world.said(kConditionReconciling),
+            "Pod j-0 cannot pull the image of its container trainer (ImagePullBackOff): no such image");
 }
 
 TEST(Start, APartOfTheGangIsCompleted) {
@@ -90,20 +89,9 @@ TEST(Start, ANameThatIsTakenStallsTheJobAndIsNeverTouched) {
   EXPECT_FALSE(world.is(kConditionStalled));
 }
 
-TEST(Start, QuotaIsSaidAndTheRestIsNotCreatedMeanwhile) {
-  World world;
-  world.rejections = {{"Pod", "j-0", "exceeded quota: gpus", false}};
-  EXPECT_TRUE(world.pass().actions.empty());
-  EXPECT_EQ(world.reason(kConditionReconciling), "CreateRefused");
-  EXPECT_FALSE(world.is(kConditionFailed));
-  world.rejections.clear();
-  world.settle();
-  EXPECT_EQ(world.names(), "j-0@0");
-}
-
 TEST(Start, WhatTheServerWillNeverAcceptFailsTheJob) {
   World world;
-  world.rejections = {{"Pod", "j-0", "spec.volumes[0]: Required value", true}};
+  world.refuse("spec.volumes[0]: Required value", 422);
   world.settle();
   EXPECT_TRUE(world.is(kConditionFailed) && world.is(kConditionStalled));
   EXPECT_EQ(world.reason(kConditionFailed), "InvalidTemplate");

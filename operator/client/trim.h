@@ -1,0 +1,17 @@
+// What is left out of objects before they are kept: a pod as a server sends it takes some ten times the
+// memory of what a decision reads.
+#pragma once
+
+#include "operator/client/api_client.h"
+
+namespace coxswain {
+
+// Of the spec only the node, hostNetwork and the containers' names and ports.
+void trim_pod(Json& pod);
+// Only metadata without annotations, spec.unschedulable and spec.taints, and the conditions without the times
+// of their heartbeats.
+void trim_node(Json& node);
+// Only metadata.
+void trim_to_metadata(Json& object);
+
+}  // namespace coxswain

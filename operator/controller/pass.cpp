@@ -1,0 +1,183 @@
+// One pass over a job.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <span>
+#include <utility>
+
+#include "operator/api/parse.h"
+#include "operator/controller/controller.h"
+
+namespace coxswain {
+
+namespace {
+
+bool creates(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.actions, [](const Action& action) { return std::holds_alternative<CreateChild>(action); });
+}
+
+}  // namespace
+
+// One job that can't be worked on is no reason for the others to stop.
+void Controller::try_pass(const Key& key) {
+  try {
+    pass(key);
+  } catch (const std::exception& error) {
+    spdlog::error("{}/{}: the pass failed: {}", key.first, key.second, error.what());
+    queue_.add_rate_limited(key);
+  }
+}
+
+void Controller::pass(const Key& key) {
+  const ObjectStore::Object object = view_.job(key);
+  if (object == nullptr) return forget(key);
+  const TrainingJob job = parse_training_job(*object);
+  const std::shared_ptr<JobState> state = state_of(key, job.metadata.uid);
+  const TimePoint now = clock_();
+  const Observed observed = look(job, *state, now);
+  const Plan plan = reconcile(job, observed, now, options_.settings);
+  if (plan.status && !write_status(key, *object, *plan.status)) return;
+  const bool carried_out = write_children(key, *state, job, plan);
+  for (const Event& event : plan.events) publish(api_, job, event, now);
+  if (!carried_out) return;
+  if (creates(plan) && !state->rejections.empty()) {
+    state->rejections.clear();
+    queue_.add(key);  // so that the status no longer says what was refused
+  }
+  if (state->conflicts.empty()) {
+    queue_.forget(key);
+  } else {
+    queue_.add_at(key, state->retry_creation);
+  }
+  if (plan.requeue_after) queue_.add_at(key, now + *plan.requeue_after);
+}
+
+Observed Controller::look(const TrainingJob& job, JobState& state, TimePoint now) {
+  if (now >= state.retry_creation) state.conflicts.clear();
+  // What another spec was refused says nothing of this one.
+  if (std::exchange(state.generation, job.metadata.generation) != job.metadata.generation) {
+    state.rejections.clear();
+  }
+  const std::string& uid = job.metadata.uid;
+  const std::string& ns = job.metadata.namespace_name;
+  const ClusterView::Objects pods = view_.pods(ns, uid);
+  Observed observed = observe(job, pods, view_.services(ns, uid), view_.config_maps(ns, uid));
+  look_at_nodes(observed, {ns, job.metadata.name});
+  observed.conflicts = state.conflicts;
+  observed.rejections = state.rejections;
+  ask_progress(job, pods, state, now);
+  state.progress.tell(job.status.attempt, observed);
+  return observed;
+}
+
+void Controller::look_at_nodes(Observed& observed, const Key& key) {
+  bool is_any_unready = false;
+  const auto node_of = [&](const std::string& name) -> std::optional<ObservedNode> {
+    const ObjectStore::Object node = view_.node(name);
+    if (node == nullptr) return std::nullopt;
+    const ObservedNode seen = observe_node(*node);
+    is_any_unready = is_any_unready || !seen.ready;
+    return seen;
+  };
+  see_nodes(observed, node_of);
+  if (!is_any_unready || view_.is_any_node([](const Json& node) { return observe_node(node).ready; })) return;
+  // Not one node is Ready: it is the control plane that is cut off, and no gang is torn down for that.
+  see_nodes(observed, [](const std::string&) { return std::nullopt; });
+  queue_.add_at(key, clock_() + options_.progress_interval);
+}
+
+void Controller::ask_progress(const TrainingJob& job, const ClusterView::Objects& pods, JobState& state,
+                              TimePoint now) {
+  if (progress_ == nullptr || !job.spec.has_config()) return;
+  if (state.progress.ask(*progress_, parallel_writes_, job, pods, now, options_.progress_interval)) {
+    queue_.add_at({job.metadata.namespace_name, job.metadata.name}, now + options_.progress_interval);
+  }
+}
+
+bool Controller::write_status(const Key& key, const Json& object, const TrainingJobStatus& status) {
+  Json next = object;
+  next["status"] = status_to_json(status);
+  if (next == object) return true;
+  auto written = api_.update_status(resources::kTrainingJobs, key.first, next, {});
+  if (written) {
+    view_.remember(resources::kTrainingJobs, std::move(*written));
+    return true;
+  }
+  if (written.error().not_found()) return false;  // deleted meanwhile: the watch will say so
+  if (written.error().conflict()) {
+    // Whoever wrote meanwhile may have changed what this pass decided on: look at everything again.
+    auto fresh = api_.get(resources::kTrainingJobs, key.first, key.second);
+    if (fresh && metadata::resource_version(*fresh) != metadata::resource_version(object)) {
+      view_.remember(resources::kTrainingJobs, std::move(*fresh));
+      queue_.add(key);
+      return false;
+    }
+  }
+  spdlog::warn("{}/{}: status could not be written: {}", key.first, key.second, written.error().message);
+  queue_.add_rate_limited(key);
+  return false;
+}
+
+// A first one alone, then twice as many with each batch: what would be refused is refused once, not for every
+// pod.
+bool Controller::write_children(const Key& key, JobState& state, const TrainingJob& job, const Plan& plan) {
+  const std::span<const Action> actions(plan.actions);
+  size_t batch = 1;
+  for (size_t begin = 0; begin < actions.size();) {
+    const size_t count = std::min(alike(actions.subspan(begin)), batch);
+    const auto results = carry_out_together(api_, job, actions.subspan(begin, count));
+    // What was done is taken note of also where something else of the batch was refused.
+    const ActionResult* failed = nullptr;
+    for (const ActionResult& result : results) {
+      if (succeeded(result)) {
+        settle(key, state, result);
+      } else if (failed == nullptr) {
+        failed = &result;
+      }
+    }
+    if (failed != nullptr) {
+      settle(key, state, *failed);
+      return false;
+    }
+    begin += count;
+    batch = std::min<size_t>(2 * batch, static_cast<size_t>(parallel_writes_));
+  }
+  return true;
+}
+
+void Controller::settle(const Key& key, JobState& state, const ActionResult& result) {
+  if (const auto* done = std::get_if<ActionDone>(&result)) {
+    if (!done->object.is_null()) view_.remember(done->resource, done->object);
+    return;
+  }
+  if (const auto* gone = std::get_if<ActionGone>(&result)) {
+    view_.forget(gone->resource, {key.first, gone->name}, gone->uid);
+    return;
+  }
+  if (std::holds_alternative<ActionWaits>(result)) {
+    // The watch tells when it is gone; the timer is for a pod whose end was missed.
+    queue_.add_at(key, clock_() + options_.settings.force_delete_after);
+    return;
+  }
+  if (const auto* conflict = std::get_if<ActionConflicts>(&result)) {
+    state.conflicts = {conflict->conflict};
+    state.retry_creation = clock_() + options_.settings.name_conflict_retry;
+    queue_.add(key);
+    return;
+  }
+  if (const auto* rejected = std::get_if<ActionRejected>(&result)) {
+    Rejection rejection = rejected->rejection;
+    rejection.time = clock_();
+    if (!state.rejections.empty()) rejection.times = state.rejections.front().times + 1;
+    state.rejections = {std::move(rejection)};
+    queue_.add(key);  // so that the status says what was refused
+    return;
+  }
+  queue_.add_rate_limited(key);
+  const auto& unanswered = std::get<ActionUnanswered>(result);
+  spdlog::warn("{}/{}: a write got no answer: {}", key.first, key.second, unanswered.error.message);
+}
+
+}  // namespace coxswain
