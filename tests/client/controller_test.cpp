@@ -5,11 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "operator/api/parse.h"
@@ -457,115 +454,6 @@ TEST_F(ControllerTest, RunsUntilItIsAskedToStop) {
   thread.request_stop();
   thread.join();
   EXPECT_EQ(pods().size(), 2U);
-}
-
-// As on a cluster: a thread for each watch and worker, the system's clock, a kubelet beside it.
-class ControllerThreadsTest : public ::testing::Test {
- protected:
-  MemoryApi api_;
-  FaultyApi::Script script_;
-  FaultyApi faulty_{api_, [this](const ApiCall& call) { return script_ ? script_(call) : std::nullopt; }};
-  SimulatedNode node_{api_, system_time};
-
-  static ControllerOptions options() {
-    ControllerOptions options;
-    options.settings.settle = std::chrono::milliseconds(1);
-    options.settings.backoff_base = std::chrono::milliseconds(1);
-    options.settings.backoff_max = std::chrono::milliseconds(2);
-    options.retry_base = std::chrono::milliseconds(1);
-    options.retry_max = std::chrono::milliseconds(20);
-    options.watch.backoff_base = options.watch.backoff_max = std::chrono::milliseconds(1);
-    return options;
-  }
-  bool eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 6000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return holds();
-  }
-  TrainingJobStatus status(const std::string& name) {
-    return parse_training_job(*api_.get(kTrainingJobs, kNs, name)).status;
-  }
-};
-
-TEST_F(ControllerThreadsTest, ManyJobsFailOnceAndCompleteWhileWatchesAreCut) {
-  constexpr int kJobs = 20;
-  std::atomic<int> calls{0};
-  script_ = [&](const ApiCall&) -> std::optional<ApiFault> {
-    // Every so often an answer is lost, before the call or after it.
-    const int call = ++calls;
-    if (call % 23 == 0) return ApiFault{{0, "", "lost", std::nullopt}, call % 2 == 0};
-    return std::nullopt;
-  };
-  Controller controller(faulty_, nullptr, system_time, options());
-  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
-  for (int j = 0; j < kJobs; ++j) {
-    ASSERT_TRUE(api_.create(kTrainingJobs, kNs, a_training_job("j" + std::to_string(j), 3), {}));
-  }
-  int turn = 0;
-  const bool all_complete = eventually([&] {
-    node_.step();
-    if (++turn % 20 == 0) api_.end_watches(turn % 40 == 0);
-    int complete = 0;
-    for (int j = 0; j < kJobs; ++j) {
-      const std::string name = "j" + std::to_string(j);
-      const TrainingJobStatus now = status(name);
-      complete += now.phase == Phase::kComplete;
-      if (now.phase != Phase::kRunning) continue;
-      if (now.attempt == 0) {
-        node_.end(kNs, name + "-1", 9);
-      } else {
-        for (int rank = 0; rank < 3; ++rank) node_.end(kNs, name + "-" + std::to_string(rank), 0);
-      }
-    }
-    return complete == kJobs;
-  });
-  EXPECT_TRUE(all_complete);
-  running.request_stop();
-  running.join();
-  for (int j = 0; j < kJobs; ++j) {
-    const TrainingJobStatus end = status("j" + std::to_string(j));
-    EXPECT_EQ(end.attempt, 1) << j;
-    EXPECT_EQ(end.restarts.counted, 1) << j;
-    EXPECT_EQ(end.restarts.disruptions, 0) << j;
-  }
-}
-
-TEST_F(ControllerThreadsTest, APassBegunIsFinishedBeforeItStops) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool inside = false;
-  bool may_go_on = false;
-  script_ = [&](const ApiCall& call) -> std::optional<ApiFault> {
-    if (call.verb != Verb::kCreate || call.name != "j-0") return std::nullopt;
-    std::unique_lock lock(mutex);
-    inside = true;
-    changed.notify_all();
-    changed.wait(lock, [&] { return may_go_on; });
-    return std::nullopt;
-  };
-  Controller controller(faulty_, nullptr, system_time, options());
-  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
-  ASSERT_TRUE(api_.create(kTrainingJobs, kNs, a_training_job("j", 4), {}));
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return inside; });
-  }
-  running.request_stop();
-  {
-    std::lock_guard lock(mutex);
-    may_go_on = true;
-  }
-  changed.notify_all();
-  running.join();
-  EXPECT_EQ(api_.list(kPods, kNs, {})->items.size(), 4U);
-}
-
-TEST_F(ControllerThreadsTest, AStopBeforeTheCachesAreFilledIsHeeded) {
-  script_ = [](const ApiCall&) { return ApiFault{{503, "", "down", std::nullopt}, false}; };
-  Controller controller(faulty_, nullptr, system_time, options());
-  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
-  running.request_stop();
-  running.join();
-  EXPECT_FALSE(controller.synced());
 }
 
 // Dies before each of its writes in turn; a fresh controller must bring the job to the same end with the
