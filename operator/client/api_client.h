@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -57,12 +58,21 @@ using ApiResult = tl::expected<T, ApiError>;
 tl::unexpected<ApiError> api_error(int code, std::string reason, std::string message);
 
 struct ListOptions {
-  std::string label_selector;  // "a=b,c!=d,e in (f,g),h,!i"; "": everything
+  std::string label_selector{};  // "a=b,c!=d,e in (f,g),h,!i"; "": everything
+  // Pages: at most this many objects (0: all), and from where the page before ended.
+  int64_t limit = 0;
+  std::string continue_token{};
+  // "": the newest. "0" or a version, with what it means: Exact or NotOlderThan.
+  std::string resource_version{};
+  std::string resource_version_match{};
+  bool metadata_only = false;  // kind, apiVersion and metadata of each object, nothing else
 };
 
 struct ObjectList {
   std::vector<Json> items;
   std::string resource_version;  // opaque: to be handed back to watch(), never to be compared
+  std::string continue_token{};  // not empty: there are more, for a list() with the same options and this
+  int64_t remaining = 0;         // about how many more; 0: none, or the server doesn't say
 };
 
 struct WatchOptions {
@@ -71,7 +81,12 @@ struct WatchOptions {
   std::string resource_version;
   bool allow_bookmarks = true;
   // Called, from any thread and perhaps under locks (so it must only signal), when next() may have something.
-  std::function<void()> on_ready;
+  std::function<void()> on_ready{};
+  // A streaming list: an ADDED for each object there is, then a BOOKMARK with the annotation
+  // k8s.io/initial-events-end. A server may refuse it (422, an ERROR event) or ignore it.
+  bool send_initial_events = false;
+  std::chrono::seconds server_timeout{0};  // the server ends the stream after about this; 0: as it likes
+  bool metadata_only = false;              // as in ListOptions
 };
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
@@ -103,6 +118,7 @@ struct DeleteOptions {
   std::optional<std::string> resource_version;  // precondition
   std::optional<int> grace_period_seconds;      // pods; absent: the pod's own; 0: gone at once
   bool dry_run = false;
+  std::string propagation_policy{};  // Background, Foreground, Orphan; "": the kind's own
 };
 
 // Every call is safe from any thread. A namespace of "" is all namespaces, for list and watch only.
@@ -127,7 +143,8 @@ class ApiClient {
   // RFC 7386; a metadata.resourceVersion in the patch is a precondition.
   virtual ApiResult<Json> merge_patch(const Resource&, const std::string& ns, const std::string& name,
                                       const Json& patch, const WriteOptions&) = 0;
-  // The object as it was or as it now awaits its end (deletionTimestamp).
+  // The object as it was or as it now awaits its end (deletionTimestamp); from a real API server a
+  // metav1.Status with status Success where nothing of the object is left.
   virtual ApiResult<Json> remove(const Resource&, const std::string& ns, const std::string& name,
                                  const DeleteOptions&) = 0;
 };
