@@ -70,7 +70,7 @@ struct ListOptions {
 
 struct ObjectList {
   std::vector<Json> items;
-  std::string resource_version;  // opaque: to be handed back to watch(), never to be compared
+  std::string resource_version;  // to be handed back to watch(); compared only by compare_versions()
   std::string continue_token{};  // not empty: there are more, for a list() with the same options and this
   int64_t remaining = 0;         // about how many more; 0: none, or the server doesn't say
 };

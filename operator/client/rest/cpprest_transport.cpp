@@ -2,8 +2,8 @@
 
 #include <cpprest/http_client.h>
 #include <cpprest/producerconsumerstream.h>
-#include <pplx/threadpool.h>
 #include <openssl/err.h>
+#include <pplx/threadpool.h>
 
 #include <atomic>
 #include <condition_variable>
