@@ -76,9 +76,9 @@ struct ObjectList {
 };
 
 struct WatchOptions {
-  std::string label_selector;
+  std::string label_selector{};
   // Events after this version. "": first an ADDED for each object there is.
-  std::string resource_version;
+  std::string resource_version{};
   bool allow_bookmarks = true;
   // Called, from any thread and perhaps under locks (so it must only signal), when next() may have something.
   std::function<void()> on_ready{};

@@ -233,7 +233,7 @@ TEST(Send, PassesMethodTargetHeadersAndBody) {
   EXPECT_EQ(result->retry_after, "7");
   const std::string request = seen.get_future().get();
   EXPECT_THAT(request, ::testing::StartsWith("POST /clusters/one/api/v1/pods?x=a%2Cb%26c HTTP/1.1\r\n"));
-  EXPECT_THAT(request, HasSubstr("X-A: 1\r\n"));
+  EXPECT_THAT(request, HasSubstr("X-A:1\r\n"));
   EXPECT_THAT(request, ::testing::EndsWith("\r\n\r\n{\"b\":2}"));
 }
 

@@ -20,8 +20,8 @@ std::optional<std::string> decode_base64(const std::string& text) {
   std::string packed;
   std::ranges::copy_if(text, std::back_inserter(packed), [](unsigned char c) { return !std::isspace(c); });
   if (packed.size() % 4 != 0) return std::nullopt;
-  const auto padding = std::min<size_t>(packed.size() - std::min(packed.find('='), packed.size()), 3);
-  if (padding > 2) return std::nullopt;
+  const size_t padding = packed.size() - std::min(packed.find('='), packed.size());
+  if (padding > 2 || !packed.ends_with(std::string(padding, '='))) return std::nullopt;
   std::string bytes(packed.size() / 4 * 3, '\0');
   const int length =
       EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),

@@ -15,8 +15,10 @@ namespace {
 class Fields {
  public:
   Fields(YAML::Node node, std::string where, std::filesystem::path folder)
-      : node_(std::move(node)), where_(std::move(where)), folder_(std::move(folder)) {
-    if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap()) fail("", "must be a mapping of fields");
+      : node_(node.IsDefined() ? std::move(node) : YAML::Node()),
+        where_(std::move(where)),
+        folder_(std::move(folder)) {
+    if (!node_.IsNull() && !node_.IsMap()) fail("", "must be a mapping of fields");
   }
 
   bool has(const std::string& field) const { return present(child(field)); }
@@ -190,6 +192,8 @@ void read_user(Fields& fields, ClusterAccess& access) {
       (!access.impersonate.uid.empty() || !access.impersonate.groups.empty())) {
     fields.fail("as", "is missing, though as-uid or as-groups is set");
   }
+  // The HTTP library joins headers of one name by commas, which would name another group.
+  if (access.impersonate.groups.size() > 1) fields.fail("as-groups", "may hold only one group here");
   for (const std::string unsupported : {"auth-provider", "as-user-extra"}) {
     if (fields.has(unsupported)) {
       fields.fail(unsupported, "is not supported; use an exec plugin, a token or a client certificate");
