@@ -82,7 +82,8 @@ class RestApiClientTest : public ::testing::Test {
                                   },
                                   [] { return 0.0; }};
     auto credentials = std::make_shared<Credentials>(
-        access_, system_time, [this](const ExecPlugin&, const std::string&) -> Result<std::string> {
+        access_, [this] { return wall_; },
+        [this](const ExecPlugin&, const std::string&) -> Result<std::string> {
           return R"({"kind":"ExecCredential","apiVersion":"v","status":{"token":")" + tokens_ + R"("}})";
         });
     credentials_ = credentials;
@@ -100,6 +101,7 @@ class RestApiClientTest : public ::testing::Test {
   ClusterAccess access_;
   RestClientOptions options_;
   std::string tokens_;
+  TimePoint wall_{1000h};
   std::shared_ptr<Credentials> credentials_;
   std::chrono::steady_clock::time_point now_{1h};
   std::vector<std::chrono::milliseconds> waits_;
@@ -166,13 +168,26 @@ TEST_F(RestApiClientTest, A401IsTriedOnceMoreWithAFreshCredential) {
   access_.exec = ExecPlugin{"v", "login", {}, {}, "", false};
   tokens_ = "old";
   const auto api = client();
-  ASSERT_TRUE(credentials_->headers());
-  // Somebody else's request has brought a new one meanwhile.
-  script_.answers = {answer(401), answer(200)};
+  EXPECT_TRUE(api->get(kPods, "ns", "p"));
+  wall_ += 1h;
   tokens_ = "new";
-  // The plugin has only just run: this 401 stands.
-  EXPECT_FALSE(api->create(kPods, "ns", Json::object(), {}));
-  EXPECT_EQ(script_.requests.size(), 1u);
+  script_.answers = {answer(401), answer(201)};
+  EXPECT_TRUE(api->create(kPods, "ns", Json::object(), {}));
+  EXPECT_EQ(header(1, "Authorization"), "Bearer old");
+  EXPECT_EQ(header(2, "Authorization"), "Bearer new");
+  EXPECT_EQ(script_.reconnects, 0);
+}
+
+TEST_F(RestApiClientTest, ASecond401Stands) {
+  access_.exec = ExecPlugin{"v", "login", {}, {}, "", false};
+  tokens_ = "old";
+  const auto api = client();
+  EXPECT_TRUE(api->get(kPods, "ns", "p"));
+  wall_ += 1h;
+  tokens_ = "new";
+  script_.answers.assign(5, answer(401));
+  EXPECT_EQ(api->get(kPods, "ns", "p").error().code, 401);
+  EXPECT_EQ(script_.requests.size(), 3u);
 }
 
 TEST_F(RestApiClientTest, A401WithNothingFresherStands) {
