@@ -239,6 +239,17 @@ TEST_F(RestApiClientTest, AnEndedWatchGivesWhatHasComeAndDropsHalfALine) {
   EXPECT_FALSE((*watch)->next(1h));
 }
 
+TEST_F(RestApiClientTest, ADestroyedWatchClosesItsStreamAndSignalsNoMore) {
+  int ready = 0;
+  auto watch = client()->watch(kPods, "ns", {.on_ready = [&] { ++ready; }});
+  ASSERT_TRUE(watch);
+  watch->reset();
+  EXPECT_TRUE(script_.stream_closed);
+  script_.sink->on_bytes("{\"type\":\"ADDED\",\"object\":{}}\n");
+  script_.sink->on_end();
+  EXPECT_EQ(ready, 0);
+}
+
 TEST_F(RestApiClientTest, AnErrorEventEndsTheWatch) {
   auto watch = client()->watch(kPods, "ns", {});
   ASSERT_TRUE(watch);

@@ -224,6 +224,8 @@ struct Explainer {
       std::rethrow_exception(exception);
     } catch (const http::http_exception& error) {
       why = describe(error);
+      // What the library says of a POST that it can't send a second time.
+      if (why.starts_with("cannot rewind")) why = "the server closed the connection before it answered";
     } catch (const std::exception& error) {
       why = error.what();
     }

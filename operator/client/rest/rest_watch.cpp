@@ -25,11 +25,19 @@ bool WatchQueue::on_bytes(std::string_view bytes) {
       more = false;
     }
   }
-  if (news) {
-    ready_.notify_all();
-    if (on_ready_) on_ready_();
-  }
+  if (news) signal();
   return more;
+}
+
+void WatchQueue::signal() {
+  ready_.notify_all();
+  std::lock_guard lock(signal_mutex_);
+  if (on_ready_) on_ready_();
+}
+
+void WatchQueue::detach() {
+  std::lock_guard lock(signal_mutex_);
+  on_ready_ = nullptr;
 }
 
 void WatchQueue::on_end() {
@@ -37,8 +45,7 @@ void WatchQueue::on_end() {
     std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  ready_.notify_all();
-  if (on_ready_) on_ready_();
+  signal();
 }
 
 WatchQueue::Popped WatchQueue::pop(std::chrono::milliseconds wait) {
@@ -68,6 +75,10 @@ bool WatchQueue::ended() const {
 
 RestWatch::RestWatch(Resource resource, std::shared_ptr<WatchQueue> queue, std::unique_ptr<HttpStream> stream)
     : resource_(std::move(resource)), queue_(std::move(queue)), stream_(std::move(stream)) {}
+
+RestWatch::~RestWatch() {
+  queue_->detach();
+}
 
 std::optional<WatchEvent> RestWatch::next(std::chrono::milliseconds wait) {
   if (!stream_) return std::nullopt;

@@ -27,6 +27,8 @@ class WatchQueue : public HttpBodySink {
 
   bool on_bytes(std::string_view bytes) override;
   void on_end() override;
+  // Waits for an on_ready that is running; none follows.
+  void detach();
 
   struct Popped {
     std::optional<std::string> line;
@@ -37,8 +39,11 @@ class WatchQueue : public HttpBodySink {
   bool ended() const;
 
  private:
+  void signal();
+
   const WatchLimits limits_;
-  const std::function<void()> on_ready_;
+  std::mutex signal_mutex_;
+  std::function<void()> on_ready_;
   mutable std::mutex mutex_;
   std::condition_variable ready_;
   LineFramer framer_;
@@ -49,9 +54,11 @@ class WatchQueue : public HttpBodySink {
   bool ended_ = false;
 };
 
+// Once it is destroyed, on_ready is not called any more.
 class RestWatch : public Watch {
  public:
   RestWatch(Resource resource, std::shared_ptr<WatchQueue> queue, std::unique_ptr<HttpStream> stream);
+  ~RestWatch() override;
 
   std::optional<WatchEvent> next(std::chrono::milliseconds wait) override;
   bool ended() const override;
