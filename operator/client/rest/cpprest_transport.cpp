@@ -238,6 +238,30 @@ struct Explainer {
   }
 };
 
+// The head of a streamed answer is there: says what becomes of its body.
+void receive(const http::http_response& response, const std::shared_ptr<Exchange>& exchange,
+             const std::shared_ptr<SinkBuffer>& buffer, const std::shared_ptr<HttpBodySink>& sink) {
+  const HttpResponse head = head_of(response);
+  const bool streams = head.status == 200;
+  if (streams) {
+    exchange->finish(head);
+    buffer->stream_to(sink);
+  } else {
+    buffer->collect();
+  }
+  response.content_ready().then([=](const pplx::task<http::http_response>& done) {
+    try {
+      done.get();
+    } catch (...) {
+      // Cut or stalled: for a stream that is how it ends; of an error's body what came will do.
+    }
+    if (streams) return buffer->end();
+    HttpResponse whole = head;
+    whole.body = buffer->collected();
+    exchange->finish(std::move(whole));
+  });
+}
+
 }  // namespace
 
 class CppRestTransport : public HttpTransport {
@@ -383,32 +407,11 @@ tl::expected<HttpTransport::Opened, HttpFailure> CppRestTransport::open(const Ht
     client(true)
         ->request(outgoing, cancel.get_token())
         .then([explain = explain_, exchange, buffer, sink](const pplx::task<http::http_response>& task) {
-          HttpResponse head;
-          http::http_response response;
           try {
-            response = task.get();
-            head = head_of(response);
+            receive(task.get(), exchange, buffer, sink);
           } catch (...) {
             exchange->finish(tl::unexpected(explain->failure(std::current_exception(), exchange->sent)));
-            return;
           }
-          const bool streams = head.status == 200;
-          if (streams) {
-            exchange->finish(head);
-            buffer->stream_to(sink);
-          } else {
-            buffer->collect();
-          }
-          response.content_ready().then([=](const pplx::task<http::http_response>& done) mutable {
-            try {
-              done.get();
-            } catch (...) {
-              // Cut or stalled: for a stream that is how it ends; of an error's body what came will do.
-            }
-            if (streams) return buffer->end();
-            head.body = buffer->collected();
-            exchange->finish(head);
-          });
         });
   } catch (...) {
     return tl::unexpected(explain_->failure(std::current_exception(), false));

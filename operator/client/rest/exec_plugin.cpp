@@ -73,7 +73,14 @@ int spawn(const ExecPlugin& plugin, const std::string& info, int output, pid_t& 
   posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  // What this program ignores or blocks is its own affair.
+  sigset_t signals;
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
   posix_spawnattr_setpgroup(&attributes, 0);
   const int error = posix_spawnp(&pid, plugin.command.c_str(), &files, &attributes,
                                  pointers(arguments).data(), pointers(environment).data());

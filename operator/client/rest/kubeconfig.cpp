@@ -205,6 +205,22 @@ void read_user(Fields& fields, ClusterAccess& access) {
   if (exec.failed()) fields.adopt(exec.error().value().message);
 }
 
+Result<std::pair<std::string, Kubeconfig::Entry>> chosen_context(const Kubeconfig& config,
+                                                                 const std::string& context) {
+  const std::string files = joined(config.files);
+  const std::string name = context.empty() ? config.current_context : context;
+  if (name.empty()) {
+    return bad_input(files + ": current-context is not set; set it, or choose one by --context: " +
+                     names(config.contexts) + ".");
+  }
+  const auto chosen = config.contexts.find(name);
+  if (chosen == config.contexts.end()) {
+    return bad_input(files + ": there is no context \"" + name + "\"; there are: " + names(config.contexts) +
+                     ".");
+  }
+  return *chosen;
+}
+
 }  // namespace
 
 Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::filesystem::path& file) {
@@ -257,27 +273,19 @@ Result<Kubeconfig> load_kubeconfig(const std::vector<std::filesystem::path>& fil
 }
 
 Result<ClusterAccess> select_context(const Kubeconfig& config, const std::string& context) {
-  const std::string files = joined(config.files);
-  const std::string name = context.empty() ? config.current_context : context;
-  if (name.empty()) {
-    return bad_input(files + ": current-context is not set; set it, or choose one by --context: " +
-                     names(config.contexts) + ".");
-  }
-  const auto chosen = config.contexts.find(name);
-  if (chosen == config.contexts.end()) {
-    return bad_input(files + ": there is no context \"" + name + "\"; there are: " + names(config.contexts) +
-                     ".");
-  }
-  const auto where = [&](const Kubeconfig::Entry& entry, const std::string& kind,
-                         const std::string& entry_name) {
-    return entry.file.string() + ", context " + name + ": " + kind + "[" + entry_name + "]";
+  auto chosen = chosen_context(config, context);
+  if (!chosen) return tl::unexpected(chosen.error());
+  const auto& [name, entry] = *chosen;
+  const auto fields_of = [&name = name](const Kubeconfig::Entry& of, const std::string& kind,
+                                        const std::string& entry_name) {
+    return Fields(of.value, of.file.string() + ", context " + name + ": " + kind + "[" + entry_name + "]",
+                  of.file.parent_path());
   };
-  Fields fields(chosen->second.value, where(chosen->second, "contexts", name),
-                chosen->second.file.parent_path());
+  Fields fields = fields_of(entry, "contexts", name);
   const std::string cluster_name = fields.text("cluster");
   const std::string user_name = fields.text("user");
   ClusterAccess access;
-  access.source = chosen->second.file.string() + ", context " + name;
+  access.source = entry.file.string() + ", context " + name;
   access.default_namespace = fields.text("namespace");
   if (access.default_namespace.empty()) access.default_namespace = "default";
   const auto cluster = config.clusters.find(cluster_name);
@@ -290,13 +298,11 @@ Result<ClusterAccess> select_context(const Kubeconfig& config, const std::string
     fields.fail("user", "there is no user \"" + user_name + "\"; there are: " + names(config.users));
   }
   if (fields.failed()) return fields.error();
-  Fields cluster_fields(cluster->second.value, where(cluster->second, "clusters", cluster_name),
-                        cluster->second.file.parent_path());
+  Fields cluster_fields = fields_of(cluster->second, "clusters", cluster_name);
   read_cluster(cluster_fields, access);
   if (cluster_fields.failed()) return cluster_fields.error();
   if (user_name.empty()) return access;
-  Fields user_fields(user->second.value, where(user->second, "users", user_name),
-                     user->second.file.parent_path());
+  Fields user_fields = fields_of(user->second, "users", user_name);
   read_user(user_fields, access);
   if (user_fields.failed()) return user_fields.error();
   return access;
