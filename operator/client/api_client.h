@@ -77,9 +77,9 @@ struct ObjectList {
 };
 
 struct WatchOptions {
-  std::string label_selector;
+  std::string label_selector{};
   // Events after this version. "": first an ADDED for each object there is.
-  std::string resource_version;
+  std::string resource_version{};
   bool allow_bookmarks = true;
   // Called, from any thread and perhaps under locks (so it must only signal), when next() may have something.
   std::function<void()> on_ready{};
@@ -119,6 +119,7 @@ struct DeleteOptions {
   std::optional<std::string> resource_version;  // precondition
   std::optional<int> grace_period_seconds;      // pods; absent: the pod's own; 0: gone at once
   bool dry_run = false;
+  std::string propagation_policy{};  // Background, Foreground, Orphan; "": the kind's own
 };
 
 // Every call is safe from any thread. A namespace of "" is all namespaces, for list and watch only.

@@ -1,0 +1,26 @@
+// What an HTTP answer means: an object, a list, a watch event or an ApiError. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/client/api_client.h"
+#include "operator/client/rest/http_transport.h"
+
+namespace coxswain::api_answer {
+
+// An answer that is no 2xx: the server's metav1.Status, or what can be told from a gateway's page.
+ApiError error(const HttpResponse& response);
+ApiError error(const HttpFailure& failure);
+
+ApiResult<Json> object(const HttpResult& result);
+// Items of built-in kinds come without kind and apiVersion: they get the resource's. So do objects of which
+// only the metadata was asked for.
+ApiResult<ObjectList> list(const HttpResult& result, const Resource& resource);
+// One line of a watch's body. A line that is no event is an ERROR event that says so: what was missed is not
+// known.
+WatchEvent watch_event(const std::string& line, const Resource& resource);
+// An ERROR event of the client's own: code 500, reason InternalError.
+WatchEvent stream_error(const std::string& message);
+
+}  // namespace coxswain::api_answer
