@@ -356,7 +356,8 @@ http::http_request CppRestTransport::message(const HttpRequest& request,
     body.close(std::ios_base::out).wait();
     message.set_body(body.create_istream(), request.body.size(), request.content_type);
   } else if (!request.content_type.empty()) {
-    message.set_body(request.body, request.content_type);
+    message.set_body(std::vector<unsigned char>(request.body.begin(), request.body.end()));
+    headers.set_content_type(request.content_type);
   }
   message.set_progress_handler([exchange](http::message_direction::direction direction, utility::size64_t) {
     if (direction == http::message_direction::upload) exchange->sent = true;
