@@ -30,6 +30,10 @@ std::string holder_of(int lock) {
 Result<JobFolder> JobFolder::open(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
+  if (error) {
+    return fail(contract::ExitCode::kStorage,
+                "cannot make the state folder " + folder.string() + ": " + error.message());
+  }
   const fs::path file = folder / "lock";
   const int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock < 0) {

@@ -43,7 +43,12 @@ Result<NodeOptions> node_options(const RunOptions& options, const fs::path& stat
       return bad_input("--volume " + volume + ": write NAME=DIR, where NAME is the name of the claim");
     }
     const fs::path folder = fs::absolute(volume.substr(equals + 1)).lexically_normal();
-    if (fs::exists(folder) && !fs::is_directory(folder)) {
+    std::error_code error;
+    const fs::file_status status = fs::status(folder, error);
+    if (status.type() == fs::file_type::none) {
+      return bad_input("--volume " + volume + ": cannot look at " + folder.string() + ": " + error.message());
+    }
+    if (fs::exists(status) && !fs::is_directory(status)) {
       return bad_input("--volume " + volume + ": " + folder.string() + " is not a folder");
     }
     node.volumes[volume.substr(0, equals)] = folder;
@@ -129,6 +134,10 @@ int run_in(const JobFolder& folder, const RunOptions& options, const Json& manif
 }  // namespace
 
 int run_job(const RunOptions& options) {
+  if (std::error_code error; fs::current_path(error).empty()) {
+    return report({contract::ExitCode::kBadInput,
+                   "the current folder is gone (" + error.message() + "): go to another one"});
+  }
   const auto manifest = prepared_manifest(options);
   if (!manifest) return report(manifest.error());
   const TrainingJob job = parse_training_job(*manifest);

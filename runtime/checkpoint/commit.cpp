@@ -17,6 +17,7 @@ namespace coxswain {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr char kTemporaryPrefix[] = ".tmp-";
 constexpr char kReplacedPrefix[] = ".tmp-replaced-";
 
 tl::unexpected<Failure> storage_failure(const std::string& what, const fs::path& path,
@@ -54,6 +55,20 @@ Result<void> rename_path(const fs::path& from, const fs::path& to) {
   return {};
 }
 
+bool is_ours(const fs::path& checkpoint) {
+  std::error_code ignored;
+  return fs::exists(checkpoint / kStateFile, ignored);
+}
+
+// .tmp-checkpoint-N-attempt-A and the like, as CheckpointTarget::temporary_path() names them.
+bool is_temporary(CheckpointKind kind, const fs::path& path) {
+  std::string name = path.filename().string();
+  if (!name.starts_with(kTemporaryPrefix)) return false;
+  name.erase(0, std::strlen(kTemporaryPrefix));
+  if (kind == CheckpointKind::kUser) name = name.substr(0, name.find("-attempt-"));
+  return parse_checkpoint_name(kind, name).has_value();
+}
+
 // A complete checkpoint that a save was about to take the place of; it stands again if that save came to
 // nothing.
 Result<void> restore_replaced(const fs::path& replaced) {
@@ -72,7 +87,7 @@ fs::path CheckpointTarget::final_path() const {
 }
 
 fs::path CheckpointTarget::temporary_path() const {
-  std::string name = ".tmp-" + checkpoint_name(kind, step, attempt);
+  std::string name = kTemporaryPrefix + checkpoint_name(kind, step, attempt);
   if (kind == CheckpointKind::kUser) name += "-attempt-" + std::to_string(attempt);
   return directory / name;
 }
@@ -128,6 +143,10 @@ Result<void> commit_checkpoint(const CheckpointTarget& target) {
   test_hold("written", 0, target.step);
   if (auto fenced = check_attempt(target.fence, target.attempt); !fenced) return fenced;
   if (fs::exists(final_path)) {
+    if (!is_ours(final_path)) {
+      return storage_failure("save", final_path,
+                             "a folder of that name is there that this program has not written");
+    }
     if (auto removed = remove_tree(replaced); !removed) return removed;
     if (auto moved = rename_path(final_path, replaced); !moved) return moved;
   }
@@ -153,10 +172,10 @@ Result<void> remove_unfinished(const fs::path& directory, CheckpointKind kind) {
   std::error_code error;
   for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    const bool ours = parse_checkpoint_name(kind, entry->path()) && fs::exists(entry->path() / kStateFile);
+    const bool ours = parse_checkpoint_name(kind, entry->path()) && is_ours(entry->path());
     if (name.starts_with(kReplacedPrefix)) {
-      replaced.push_back(entry->path());
-    } else if (name.starts_with(".tmp-") || (ours && !is_complete(entry->path()))) {
+      if (is_ours(entry->path())) replaced.push_back(entry->path());
+    } else if (is_temporary(kind, entry->path()) || (ours && !is_complete(entry->path()))) {
       unfinished.push_back(entry->path());
     }
   }

@@ -24,6 +24,19 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
 
 }  // namespace
 
+bool is_finished(const fs::path& recovery_folder, const std::string& job_uid, int64_t attempt) {
+  std::error_code ignored;
+  return !job_uid.empty() && attempt > 0 && fs::exists(recovery_folder / kFinishedMarker, ignored);
+}
+
+std::string rank_file_name(int rank) {
+  return "rank-" + std::to_string(rank) + ".safetensors";
+}
+
+std::string optimizer_file_name(int rank) {
+  return "optimizer-rank-" + std::to_string(rank) + ".safetensors";
+}
+
 std::string checkpoint_name(CheckpointKind kind, int64_t step, int64_t attempt) {
   if (kind == CheckpointKind::kUser) return "checkpoint-" + std::to_string(step);
   return "step-" + std::to_string(step) + "-attempt-" + std::to_string(attempt);

@@ -21,6 +21,18 @@ inline constexpr char kCommitMarker[] = "COMMIT";
 // Written by rank 0 into every checkpoint; tells a folder of ours from anything else with such a name.
 inline constexpr char kStateFile[] = "coxswain_state.json";
 
+// In the recovery folder of a job: its final outputs are written.
+inline constexpr char kFinishedMarker[] = "FINISHED";
+
+// Whether an earlier attempt of the job has finished it (its last process may have been lost before it could
+// say so). Asked by every agent before it waits for the others, and by workers: either all of an attempt see
+// the marker or none.
+bool is_finished(const std::filesystem::path& recovery_folder, const std::string& job_uid, int64_t attempt);
+
+// Files of each rank in a checkpoint.
+std::string rank_file_name(int rank);       // all ranks
+std::string optimizer_file_name(int rank);  // rank 0; all ranks where they are sharded
+
 enum class CheckpointKind { kRecovery, kUser };
 
 struct CheckpointFolder {

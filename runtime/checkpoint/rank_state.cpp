@@ -2,9 +2,11 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <charconv>
 #include <map>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "runtime/checkpoint/test_hold.h"
@@ -23,11 +25,11 @@ constexpr char kAdapterFile[] = "adapter_model.safetensors";
 constexpr char kAdapterPrefix[] = "base_model.model.";  // PEFT's, before a parameter's own name
 
 std::string rank_file(const fs::path& folder, int rank) {
-  return (folder / ("rank-" + std::to_string(rank) + ".safetensors")).string();
+  return (folder / rank_file_name(rank)).string();
 }
 
 std::string optimizer_file(const fs::path& folder, int rank) {
-  return (folder / ("optimizer-rank-" + std::to_string(rank) + ".safetensors")).string();
+  return (folder / optimizer_file_name(rank)).string();
 }
 
 std::string piece_key(const char* what, const TrainableTensor& tensor) {
@@ -49,6 +51,18 @@ void set_rng_state(const torch::Tensor& state) {
 tl::unexpected<Failure> mismatch(const fs::path& checkpoint, const std::string& what) {
   return bad_input("The checkpoint " + checkpoint.string() + " does not fit this training: " + what +
                    ". Resume with the settings it was made with, or start fresh under another project_name.");
+}
+
+Failure damaged(const fs::path& checkpoint, const std::string& what) {
+  return {contract::ExitCode::kStorage,
+          "The checkpoint " + checkpoint.string() + " is damaged: " + what + "."};
+}
+
+// -1, which no piece can have, for what is no number.
+int64_t parse_offset(const std::string& text) {
+  int64_t offset = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  return error == std::errc{} && end == text.data() + text.size() ? offset : -1;
 }
 
 // Elements [offset, offset + values.numel()) of a flattened tensor.
@@ -75,6 +89,7 @@ class SavedTensors {
                        : saved.add_model(SafetensorsReader::open_folder(point.path.string()), "");
       if (!added) return tl::unexpected(added.error());
     }
+    if (auto whole = saved.check_pieces(); !whole) return tl::unexpected(whole.error());
     return saved;
   }
 
@@ -99,15 +114,30 @@ class SavedTensors {
  private:
   explicit SavedTensors(fs::path path) : path_(std::move(path)) {}
 
+  // The pieces of a tensor lie end to end.
+  Result<void> check_pieces() {
+    for (auto& [key, pieces] : pieces_) {
+      std::sort(pieces.begin(), pieces.end(),
+                [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
+      int64_t end = 0;
+      for (const Piece& piece : pieces) {
+        // Each rank has an "rng" of its own.
+        if (key != kRng && piece.offset != end)
+          return tl::unexpected(damaged(path_, "the pieces of " + key + " do not fit"));
+        end += piece.values.numel();
+      }
+    }
+    return {};
+  }
+
   // Keys are "<what>/<name>@<offset>" (piece_key()).
   Result<void> add_rank(int rank) {
     std::vector<std::string> files{rank_file(path_, rank)};
     if (fs::exists(optimizer_file(path_, rank))) files.push_back(optimizer_file(path_, rank));
     return add(SafetensorsReader::open(files), [](const std::string& key) {
       const size_t at = key.rfind('@');
-      return at == std::string::npos
-                 ? std::pair(key, int64_t{0})
-                 : std::pair(key.substr(0, at), static_cast<int64_t>(std::stoll(key.substr(at + 1))));
+      return at == std::string::npos ? std::pair(key, int64_t{0})
+                                     : std::pair(key.substr(0, at), parse_offset(key.substr(at + 1)));
     });
   }
 
@@ -141,8 +171,14 @@ Result<void> load_rng(const ResumePoint& point, int rank, uint64_t seed) {
   auto reader = SafetensorsReader::open({rank_file(point.path, rank)});
   if (!reader) return fail(contract::ExitCode::kStorage, reader.error().message);
   auto state = reader->tensor(kRng);
-  if (!state) return tl::unexpected(state.error());
-  set_rng_state(state->clone());
+  if (!state)
+    return tl::unexpected(damaged(point.path, "it has no random state of rank " + std::to_string(rank)));
+  try {
+    set_rng_state(state->clone());
+  } catch (const c10::Error&) {
+    return tl::unexpected(
+        damaged(point.path, "the random state of rank " + std::to_string(rank) + " is none"));
+  }
   return {};
 }
 

@@ -36,6 +36,11 @@ ConfigKey named(ConfigKey key, std::string yaml_name) {
   return key;
 }
 
+constexpr int64_t kMillion = 1'000'000;
+
+bool up_to_a_million(double x) {
+  return x > 0 && x <= static_cast<double>(kMillion);
+}
 bool positive(double x) {
   return x > 0;
 }
@@ -229,16 +234,17 @@ void add_training(std::vector<ConfigKey>& keys) {
                                      {"grpo", "this trainer is not supported yet; use sft"},
                                      {"reward", "this trainer is not supported yet; use sft"},
                                      {"distillation", "this trainer is not supported yet; use sft"}})));
-  keys.push_back(implemented("epochs", "params", "a number greater than 0", "1", "Passes over the data.",
-                             real(FIELD(epochs), positive)));
+  keys.push_back(implemented("epochs", "params", "a number greater than 0, up to 1000000", "1",
+                             "Passes over the data.", real(FIELD(epochs), up_to_a_million)));
   keys.push_back(implemented("max_steps", "params", "-1 or a whole number from 1", "-1",
                              "Optimizer steps to train; -1: as many as epochs makes.",
                              integer(FIELD(max_steps), 1, -1)));
-  keys.push_back(implemented("batch_size", "params", "a whole number from 1", "2",
-                             "Rows a process takes at a time.", integer(FIELD(batch_size), 1)));
-  keys.push_back(implemented("gradient_accumulation", "params", "a whole number from 1", "4",
+  keys.push_back(implemented("batch_size", "params", "a whole number from 1 to 1000000", "2",
+                             "Rows a process takes at a time.",
+                             integer(FIELD(batch_size), 1, std::nullopt, kMillion)));
+  keys.push_back(implemented("gradient_accumulation", "params", "a whole number from 1 to 1000000", "4",
                              "Batches a process takes for one optimizer step.",
-                             integer(FIELD(gradient_accumulation), 1)));
+                             integer(FIELD(gradient_accumulation), 1, std::nullopt, kMillion)));
   keys.push_back(
       implemented("block_size", "params", "-1 or a whole number from 2", "-1",
                   "Longest row in tokens; plain text is packed into rows of this length. -1: the smaller of "
@@ -271,9 +277,9 @@ void add_training(std::vector<ConfigKey>& keys) {
                                                                     {"deepspeed", DistributedBackend::kZero3},
                                                                     {"zero3", DistributedBackend::kZero3},
                                                                     {"fsdp", DistributedBackend::kZero3}})));
-  keys.push_back(implemented("ddp_timeout", "params", "a whole number of seconds from 1", "7200",
+  keys.push_back(implemented("ddp_timeout", "params", "a whole number of seconds from 1 to 100000000", "7200",
                              "How long a process waits for the others in one exchange.",
-                             integer(FIELD(ddp_timeout_seconds), 1)));
+                             integer(FIELD(ddp_timeout_seconds), 1, std::nullopt, 100 * kMillion)));
   keys.push_back(
       implemented("logging_steps", "params", "-1 or a whole number from 1", "-1",
                   "Steps between printed lines where output is no terminal. -1: a fifth of the batches of an "

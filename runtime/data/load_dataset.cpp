@@ -232,7 +232,7 @@ Result<std::filesystem::path> find_data_file(const DataConfig& data) {
     return bad_input("data.path: there is no file or folder " + path.string() + ".");
   }
   if (!std::filesystem::is_directory(path, error)) {
-    if (path.extension() == ".jsonl") return path;
+    if (path.extension() == ".jsonl" && std::filesystem::is_regular_file(path, error)) return path;
     return bad_input("data.path: " + path.string() +
                      " is no .jsonl file; give a .jsonl file, or a folder with " + data.train_split +
                      ".jsonl.");

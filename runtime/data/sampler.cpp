@@ -70,6 +70,8 @@ int64_t StepPlan::micro_batches(int64_t consumed) const {
   return std::clamp(ceil_divide(end - consumed, rows_per_micro_step), int64_t{0}, gradient_accumulation);
 }
 
+constexpr double kMostRows = 4e18;  // below 2^62, so that no sum of two overflows
+
 Result<StepPlan> plan_steps(const StepShape& shape, const TrainPosition& from) {
   if (shape.rows < shape.world_size) {
     return bad_input("The training data has " + std::to_string(shape.rows) + " row(s) for " +
@@ -81,6 +83,10 @@ Result<StepPlan> plan_steps(const StepShape& shape, const TrainPosition& from) {
   plan.rows_per_micro_step = shape.world_size * shape.batch_size;
   plan.gradient_accumulation = shape.gradient_accumulation;
   const int64_t rows_per_step = plan.rows_per_micro_step * shape.gradient_accumulation;
+  if (static_cast<double>(shape.max_steps) * static_cast<double>(rows_per_step) > kMostRows) {
+    return bad_input("max_steps " + std::to_string(shape.max_steps) + " of " + std::to_string(rows_per_step) +
+                     " rows each is more than can be counted; give fewer steps.");
+  }
   if (shape.max_steps > 0) {
     plan.total_steps = shape.max_steps;
     plan.end = from.consumed + std::max(int64_t{0}, shape.max_steps - from.step) * rows_per_step;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "contract/contract.h"
+#include "runtime/checkpoint/folders.h"
 #include "runtime/launch/attempt_outcome.h"
 #include "runtime/launch/available_cpus.h"
 #include "runtime/launch/line_forwarder.h"
@@ -88,7 +89,9 @@ class Agent {
   Agent(const AgentOptions& options, const EnvironmentLookup& environment)
       : options_(options),
         environment_(environment),
-        board_({options.node.job.name, options.node.job.attempt, options.node.node_rank}, ranks()) {}
+        board_(std::make_shared<ProgressBoard>(
+            ProgressBoard::Pod{options.node.job.name, options.node.job.attempt, options.node.node_rank},
+            ranks())) {}
 
   int run();
 
@@ -115,7 +118,7 @@ class Agent {
   const AgentOptions& options_;
   const EnvironmentLookup& environment_;
   Signals signals_;
-  ProgressBoard board_;
+  std::shared_ptr<ProgressBoard> board_;
   std::unique_ptr<StatusServer> server_;
   std::vector<std::unique_ptr<RunningWorker>> workers_;
   std::vector<WorkerEnd> ends_;
@@ -258,7 +261,12 @@ void Agent::worker_ended(RunningWorker& worker, int status) {
   // What the worker itself had started must not outlive it.
   ::kill(-worker.process.pid, SIGKILL);
   const bool killed = WIFSIGNALED(status);
-  const int exit_code = killed ? kKilledBySignal + WTERMSIG(status) : WEXITSTATUS(status);
+  // Asked to stop while it was still loading itself: it had nothing to save.
+  const bool stopped =
+      killed && stop_requested_ && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
+  const int exit_code = stopped  ? static_cast<int>(ExitCode::kStopped)
+                        : killed ? kKilledBySignal + WTERMSIG(status)
+                                 : WEXITSTATUS(status);
   const bool by_agent =
       worker.signalled_by_agent && killed && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGKILL);
   ends_.push_back({worker.rank, exit_code, by_agent});
@@ -288,7 +296,7 @@ void Agent::read_progress(RunningWorker& worker) {
   drain(worker.process.progress, [&](std::string_view bytes) { text += bytes; });
   size_t begin = 0;
   for (size_t newline; (newline = text.find('\n', begin)) != std::string::npos; begin = newline + 1)
-    board_.update(worker.rank, std::string_view(text).substr(begin, newline - begin), unix_now());
+    board_->update(worker.rank, std::string_view(text).substr(begin, newline - begin), unix_now());
   text.erase(0, begin);
 }
 
@@ -319,7 +327,7 @@ int Agent::finish() {
                                    [&](const auto& candidate) { return candidate->rank == cause->rank; });
   const std::string who = fmt::format("rank {}: ", cause->rank);
   std::string message;
-  if (const std::optional<std::string> error = board_.error_of(cause->rank)) {
+  if (const std::optional<std::string> error = board_->error_of(cause->rank)) {
     message = cut_termination_message(who + *error, /*keep_end=*/false);
   } else {
     const std::string how = cause->exit_code > kKilledBySignal
@@ -337,6 +345,11 @@ int Agent::finish() {
 }
 
 int Agent::run() {
+  const JobEnvironment& job = options_.node.job;
+  if (job.recovery_dir && is_finished(*job.recovery_dir, job.uid, job.attempt)) {
+    say("An earlier attempt of this job has finished it; there is nothing left to do.");
+    return 0;
+  }
   if (const Result<void> ready = prepare(); !ready) return report_failure(ready.error(), environment_);
   handle_signals();
   if (stop_requested_) return static_cast<int>(ExitCode::kStopped);

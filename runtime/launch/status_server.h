@@ -9,12 +9,13 @@
 
 namespace coxswain {
 
-// Serves from threads of its own until destroyed. `board` must outlive it.
+// Serves from threads of its own until destroyed. Destroying it closes the port and does not wait: a client
+// that is slow with its request keeps a thread and what that needs until the process ends, and nothing else.
 class StatusServer {
  public:
   // host: the address to listen on. port 0: any free one. kPortInUse if the port is taken.
-  static Result<std::unique_ptr<StatusServer>> start(const ProgressBoard& board, const std::string& host,
-                                                     int port);
+  static Result<std::unique_ptr<StatusServer>> start(std::shared_ptr<const ProgressBoard> board,
+                                                     const std::string& host, int port);
 
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
@@ -24,9 +25,9 @@ class StatusServer {
 
  private:
   struct Impl;
-  explicit StatusServer(std::unique_ptr<Impl> impl);
+  explicit StatusServer(std::shared_ptr<Impl> impl);
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace coxswain

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -34,7 +35,7 @@ struct LaunchFlags {
 void add_launch_flags(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--nproc-per-node", flags.processes,
                  "Training processes on this machine (NPROC_PER_NODE; else 1)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1024));
   app.add_option("--start-timeout", flags.start_timeout_seconds,
                  "Seconds to wait for the master of a job on several machines")
       ->check(CLI::NonNegativeNumber)
@@ -62,7 +63,8 @@ Result<std::string> find_worker(const EnvironmentLookup& environment) {
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  constexpr double kLongest = 1e9;  // thirty years; also for what is no number
+  return std::chrono::milliseconds(static_cast<int64_t>((seconds < kLongest ? seconds : kLongest) * 1000));
 }
 
 // A run on this machine alone takes any free port where none is asked for, so that two can run side by side.
@@ -243,11 +245,17 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace coxswain
 
+// Ends without destructors: a thread of the status server may still serve a client.
+[[noreturn]] static void leave(int exit_code) {
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
+
 int main(int argc, char** argv) {
   try {
-    return coxswain::run(argc, argv);
+    leave(coxswain::run(argc, argv));
   } catch (const std::exception& error) {  // no library's exception is meant to come so far
     std::fprintf(stderr, "coxswain: unexpected failure: %s\n", error.what());
-    return static_cast<int>(coxswain::contract::ExitCode::kInternal);
+    leave(static_cast<int>(coxswain::contract::ExitCode::kInternal));
   }
 }

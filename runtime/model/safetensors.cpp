@@ -1,11 +1,7 @@
 #include "runtime/model/safetensors.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -44,10 +40,6 @@ const char* dtype_name(at::ScalarType type) {
   return nullptr;
 }
 
-std::string errno_text() {
-  return std::strerror(errno);
-}
-
 std::string shard_name(size_t index, size_t count) {
   char name[64];
   std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", index + 1, count);
@@ -56,47 +48,20 @@ std::string shard_name(size_t index, size_t count) {
 
 }  // namespace
 
-struct SafetensorsReader::Mapping {
-  std::string path;
-  char* data = nullptr;
-  size_t bytes = 0;
-
-  Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  ~Mapping() {
-    if (data != nullptr) ::munmap(data, bytes);
-  }
-};
-
 Result<SafetensorsReader> SafetensorsReader::open(const std::vector<std::string>& paths) {
   SafetensorsReader reader;
   for (const auto& path : paths) {
-    const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    struct stat info {};
-    if (file.fd < 0 || ::fstat(file.fd, &info) != 0)
-      return bad_input(path + ": could not be opened: " + errno_text() + ".");
-    if (!S_ISREG(info.st_mode)) return bad_input(path + ": is not a file.");
-    auto mapping = std::make_shared<Mapping>();
-    mapping->path = path;
-    mapping->bytes = static_cast<size_t>(info.st_size);
-    if (mapping->bytes > 0) {
-      void* data =
-          ::mmap(nullptr, mapping->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd, 0);
-      if (data == MAP_FAILED) {
-        return fail(contract::ExitCode::kStorage,
-                    path + ": could not be mapped into memory: " + errno_text() + ".");
-      }
-      mapping->data = static_cast<char*>(data);
-      ::madvise(data, mapping->bytes, MADV_WILLNEED);
-    }
-    auto header = parse_safetensors_header({mapping->data, mapping->bytes}, path);
+    auto mapping = map_file(path);
+    if (!mapping) return tl::unexpected(mapping.error());
+    if ((*mapping)->data != nullptr) ::madvise((*mapping)->data, (*mapping)->bytes, MADV_WILLNEED);
+    auto header = parse_safetensors_header((*mapping)->content(), path);
     if (!header) return tl::unexpected(header.error());
     for (auto& entry : header->entries) {
       const std::string name = entry.name;
       if (!reader.entries_.emplace(name, std::move(entry)).second) {
         return bad_input(path + ": tensor '" + name + "' is in another file of the same model too.");
       }
-      reader.mapping_of_[name] = mapping;
+      reader.mapping_of_[name] = *mapping;
     }
   }
   return reader;
@@ -112,7 +77,7 @@ Result<torch::Tensor> SafetensorsReader::tensor(const std::string& name) const {
   auto found = entries_.find(name);
   if (found == entries_.end()) return bad_input("there is no tensor '" + name + "' in the weights.");
   const SafetensorsEntry& entry = found->second;
-  const std::shared_ptr<Mapping>& mapping = mapping_of_.at(name);
+  const std::shared_ptr<MappedFile>& mapping = mapping_of_.at(name);
   const at::ScalarType* type = torch_type(entry.dtype);
   if (type == nullptr) {
     return bad_input(mapping->path + ": tensor '" + name + "' has dtype " + entry.dtype +
@@ -186,8 +151,8 @@ Result<void> remove_other_weights(const std::filesystem::path& folder, const std
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    const bool weights = name == kIndexFile || (name.starts_with("model") && name.ends_with(".safetensors"));
-    if (weights && !written.contains(name)) std::filesystem::remove(entry.path(), error);
+    if (is_weight_file_name(name) && entry.is_regular_file() && !written.contains(name))
+      std::filesystem::remove(entry.path(), error);
     if (error) break;
   }
   if (!error) return {};

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "contract/result.h"
+#include "runtime/model/mapped_file.h"
 #include "runtime/model/safetensors_header.h"
 
 namespace coxswain {
@@ -36,9 +37,8 @@ class SafetensorsReader {
   Result<TensorMap> all() const;
 
  private:
-  struct Mapping;
   std::map<std::string, SafetensorsEntry> entries_;
-  std::map<std::string, std::shared_ptr<Mapping>> mapping_of_;
+  std::map<std::string, std::shared_ptr<MappedFile>> mapping_of_;
 };
 
 // Writes one file: to `path`.tmp, fsync, rename, fsync of the folder. Tensors are written contiguous, one

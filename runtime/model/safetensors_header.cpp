@@ -4,7 +4,10 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
+
+#include "runtime/model/mapped_file.h"
 
 namespace coxswain {
 namespace {
@@ -231,6 +234,19 @@ Result<std::vector<std::string>> find_weight_files(const std::string& folder) {
   return bad_input(folder +
                    ": has neither model.safetensors nor model.safetensors.index.json; "
                    "other weight formats must be converted first.");
+}
+
+Result<void> check_safetensors_file(const std::string& path) {
+  const auto file = map_file(path);
+  if (!file) return tl::unexpected(file.error());
+  const auto header = parse_safetensors_header((*file)->content(), path);
+  if (!header) return tl::unexpected(header.error());
+  return {};
+}
+
+bool is_weight_file_name(const std::string& name) {
+  static const std::regex pattern(R"(model(-\d{5}-of-\d{5})?\.safetensors|model\.safetensors\.index\.json)");
+  return std::regex_match(name, pattern);
 }
 
 std::vector<size_t> assign_shards(const std::vector<uint64_t>& sizes, uint64_t max_bytes) {

@@ -33,6 +33,10 @@ uint64_t safetensors_dtype_bytes(std::string_view dtype);
 // failure.
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view file, const std::string& path);
 
+// parse_safetensors_header of a file on disk, without reading the tensors. A file that can't be read is
+// kBadInput too.
+Result<void> check_safetensors_file(const std::string& path);
+
 // The bytes that stand before the data: length and header. Entries' begin and end are set to where their data
 // must be written, in the given order.
 std::string make_safetensors_header(std::vector<SafetensorsEntry>& entries,
@@ -41,6 +45,10 @@ std::string make_safetensors_header(std::vector<SafetensorsEntry>& entries,
 // The weight files of an HF model folder, as full paths: model.safetensors, or those that
 // model.safetensors.index.json names (all of which must be there).
 Result<std::vector<std::string>> find_weight_files(const std::string& folder);
+
+// A name that a model's weights have in a folder: model.safetensors, its index, or
+// model-0000i-of-0000n.safetensors.
+bool is_weight_file_name(const std::string& name);
 
 // How tensors of these sizes (bytes, in order) are spread over files of at most max_bytes each: the file
 // number of each, from 0. A tensor larger than max_bytes has a file of its own.

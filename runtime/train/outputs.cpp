@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/commit.h"
 #include "runtime/model/lora.h"
 #include "runtime/model/registry.h"
+#include "runtime/model/safetensors_header.h"
 #include "runtime/train/model_card.h"
 
 namespace coxswain {
@@ -35,7 +36,8 @@ std::vector<double> numbers(const torch::Tensor& column) {
 Result<void> remove_files(const fs::path& folder, const std::function<bool(const std::string&)>& unwanted) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (unwanted(entry.path().filename().string())) fs::remove(entry.path(), error);
+    if (entry.is_regular_file() && unwanted(entry.path().filename().string()))
+      fs::remove(entry.path(), error);
   }
   if (error) {
     return fail(contract::ExitCode::kStorage, "Cannot remove an earlier run's files from " + folder.string() +
@@ -44,14 +46,13 @@ Result<void> remove_files(const fs::path& folder, const std::function<bool(const
   return {};
 }
 
+// Exactly what this program writes: the folder may hold other things.
 bool is_adapter_file(const std::string& name) {
-  return name.starts_with("adapter_");
+  return name == "adapter_config.json" || name == "adapter_model.safetensors";
 }
 
 bool is_model_file(const std::string& name) {
-  return name == "config.json" || name == "generation_config.json" ||
-         name == "model.safetensors.index.json" ||
-         (name.starts_with("model") && name.ends_with(".safetensors"));
+  return name == "config.json" || name == "generation_config.json" || is_weight_file_name(name);
 }
 
 Result<void> write_final_model(const TrainConfig& config, const fs::path& project, TensorMap parameters) {
@@ -145,10 +146,6 @@ Result<void> write_final_outputs(TrainingSession& session, const RunStatistics& 
   Result<void> mine;
   if (session.leads()) mine = write_as_leader(session, statistics, last_loss, std::move(parameters));
   return agree_on_success(*session.strategy, mine);
-}
-
-bool is_finished(const RunFolders& folders, const JobEnvironment& job) {
-  return !job.uid.empty() && job.attempt > 0 && fs::exists(folders.recovery / kFinishedMarker);
 }
 
 }  // namespace coxswain

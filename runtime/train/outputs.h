@@ -41,10 +41,4 @@ Result<void> write_trainer_state(const TrainingSession& session, const std::file
 Result<void> write_final_outputs(TrainingSession& session, const RunStatistics& statistics,
                                  std::optional<double> last_loss);
 
-// In the recovery folder: this run has written its final outputs.
-inline constexpr char kFinishedMarker[] = "FINISHED";
-
-// Whether an earlier attempt of this job has (its last process may have been lost before it could say so).
-bool is_finished(const RunFolders& folders, const JobEnvironment& job);
-
 }  // namespace coxswain

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/train/clock.h"
 
@@ -60,6 +61,13 @@ double Reporter::first_forward() {
 }
 
 Result<void> Reporter::step(const StepRecord& record) {
+  if (!std::isfinite(record.loss) && !warned_of_loss_) {
+    warned_of_loss_ = true;
+    session_->log.say(
+        fmt::format("Warning: the loss is {} at step {}: training has diverged, or the model holds such "
+                    "numbers. Try a lower lr.",
+                    record.loss, record.step));
+  }
   if (metrics_) return metrics_->step(record);
   session_->progress.step(record, session_->plan.total_steps);
   return {};

@@ -26,6 +26,7 @@ class Reporter {
   explicit Reporter(TrainingSession& session) : session_(&session) {}
 
   TrainingSession* session_;
+  bool warned_of_loss_ = false;
   std::unique_ptr<TrainingMetrics> metrics_;  // rank 0's
 };
 

@@ -59,6 +59,43 @@ Result<void> join_ranks(TrainingSession& session, Rendezvous& rendezvous) {
   return {};
 }
 
+constexpr const char* kOutputFiles[] = {"README.md",
+                                        "adapter_config.json",
+                                        "adapter_model.safetensors",
+                                        "config.json",
+                                        "metrics.jsonl",
+                                        "generation_config.json",
+                                        "model.safetensors",
+                                        "model.safetensors.index.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "train.log",
+                                        "trainer_state.json",
+                                        "training_params.json"};
+
+// What the results could not be written over is said before the training, not after it.
+Result<void> check_nothing_in_the_way(const TrainingSession& session) {
+  const std::filesystem::path& project = session.folders.project;
+  std::error_code error;
+  for (const char* name : kOutputFiles) {
+    if (!std::filesystem::is_directory(project / name, error)) continue;
+    return bad_input("project_name: " + (project / name).string() +
+                     " is a folder, but must be free for a file; move it, or name another folder.");
+  }
+  if (session.config.save.strategy == SaveStrategy::kNo) return {};
+  for (std::filesystem::directory_iterator entry(project, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto checkpoint = parse_checkpoint_name(CheckpointKind::kUser, entry->path());
+    if (!checkpoint || checkpoint->step > session.plan.total_steps) continue;
+    if (std::filesystem::exists(checkpoint->path / kStateFile)) continue;
+    return bad_input(
+        "project_name: " + checkpoint->path.string() +
+        " was not written by this program, which may have to save under that name; move it, or name another "
+        "folder.");
+  }
+  return {};
+}
+
 // Rank 0 takes the folders over for this attempt; then every rank proves that it sees the same ones.
 Result<void> take_over_folders(TrainingSession& session) {
   const RunFolders& folders = session.folders;
@@ -67,6 +104,7 @@ Result<void> take_over_folders(TrainingSession& session) {
     if (auto done = make_folder(folders.project); !done) return done;
     if (auto done = remove_unfinished(folders.recovery, CheckpointKind::kRecovery); !done) return done;
     if (auto done = remove_unfinished(folders.project, CheckpointKind::kUser); !done) return done;
+    if (auto done = check_nothing_in_the_way(session); !done) return done;
     std::error_code none_there;
     std::filesystem::remove(folders.recovery / kFinishedMarker, none_there);
     if (auto done = write_nonce(folders.recovery, nonce); !done) return done;

@@ -1,6 +1,9 @@
 // The training loop: a step is fetch → agree → forward and backward → clip → update → report → save.
 #include "runtime/train/train.h"
 
+#include <cmath>
+#include <limits>
+
 #include "runtime/optim/clip.h"
 #include "runtime/optim/schedule.h"
 #include "runtime/train/clock.h"
@@ -15,6 +18,11 @@
 namespace coxswain {
 namespace {
 
+// A NaN without the sign that arithmetic happens to leave on it.
+double plain_nan(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 // Returns the step's record, timed by a watch that began with the fetching of its rows; the session's
 // position is then after it.
 StepRecord train_step(TrainingSession& session, const StepBatches& batches, const StepAgreement& agreed,
@@ -22,10 +30,10 @@ StepRecord train_step(TrainingSession& session, const StepBatches& batches, cons
   StepRecord record;
   record.learning_rate =
       learning_rate(session.config.optimizer, session.position.step, session.plan.total_steps);
-  record.loss = forward_backward(session, batches, agreed.targets);
+  record.loss = plain_nan(forward_backward(session, batches, agreed.targets));
   auto trainable = session.strategy->trainable();
   record.grad_norm =
-      clip_by_global_norm(*session.strategy, trainable, session.config.optimizer.max_grad_norm);
+      plain_nan(clip_by_global_norm(*session.strategy, trainable, session.config.optimizer.max_grad_norm));
   session.optimizer->step(trainable, record.learning_rate);
   session.strategy->zero_grad();
 
@@ -92,12 +100,13 @@ Result<TrainOutcome> train(const TrainConfig& config, const RankEnvironment& ran
   for (const std::string& notice : config.notices) log.say(notice);
   const auto folders = settle_folders(config, ranks.job);
   if (!folders) return tl::unexpected(folders.error());
-  if (is_finished(*folders, ranks.job)) {
+  if (is_finished(folders->recovery, ranks.job.uid, ranks.job.attempt)) {
     log.say("An earlier attempt of this job has finished it; there is nothing left to do.");
     return TrainOutcome::kDone;
   }
   auto session = prepare_session(config, ranks, *folders, progress, log);
   if (!session) return tl::unexpected(session.error());
+  stop_at_step_boundaries();
   auto reporter = Reporter::open(**session);
   if (!reporter) return tl::unexpected(reporter.error());
   return train_to_the_end(**session, *reporter);

@@ -32,7 +32,6 @@ Result<TrainOutcome> train_as_told(const ProgressPipe& progress, const RankEnvir
   }
   auto config = load_train_config(*ranks.job.config_path, {}, process_environment());
   if (!config) return tl::unexpected(config.error());
-  install_stop_handler();
   return failures_of([&] { return train(*config, ranks, progress); }, *config);
 }
 
@@ -50,6 +49,7 @@ Result<TrainOutcome> train_as_told(const ProgressPipe& progress, const RankEnvir
 }
 
 [[noreturn]] void run_train() {
+  install_stop_handler();
   auto ranks = read_rank_environment(process_environment());
   if (!ranks) leave_with(ranks.error(), ProgressPipe(std::nullopt), 0);
   const ProgressPipe progress(ranks->progress_fd);
