@@ -51,16 +51,20 @@ Result<OptionalPoint> newest(const fs::path& directory, CheckpointKind kind, con
                              std::vector<std::string>& notices) {
   auto complete = complete_checkpoints(directory, kind);
   if (!complete) return tl::unexpected(complete.error());
+  std::vector<Failure> damage;
   for (auto folder = complete->rbegin(); folder != complete->rend(); ++folder) {
     auto state = read_whole(folder->path, kind);
     if (!state && state.error().code == contract::ExitCode::kStorage) {
-      notices.push_back(state.error().message + " It is passed over.");
+      damage.push_back(state.error());
       continue;
     }
     if (!state) return tl::unexpected(state.error());
     if (kind == CheckpointKind::kRecovery && state->job_uid != job_uid) continue;
+    for (const Failure& failure : damage) notices.push_back(failure.message + " It is passed over.");
     return OptionalPoint(ResumePoint{folder->path, kind, *state});
   }
+  // To begin anew instead would throw away what a person may yet save.
+  if (!damage.empty()) return tl::unexpected(damage.front());
   return OptionalPoint();
 }
 

@@ -45,7 +45,8 @@ struct ResumeDecision {
   std::vector<std::string> notices;
 };
 
-// In this order:
+// A complete checkpoint that is damaged (state unreadable, a file of tensors missing or cut) is passed over
+// with a notice while there is an older one that is whole; if there is none, that is kStorage. In this order:
 //  1. a job (job_uid) that has a complete recovery checkpoint of its own goes on from the newest of them;
 //  2. resume_from_checkpoint `auto`, `true` or `latest`: the newest complete user save – for a run without a
 //  job also

@@ -97,6 +97,26 @@ TEST(Commit, TheReplacedCheckpointGoesOnceTheNewOneIsComplete) {
   lost.expect_only("new");
 }
 
+TEST(Commit, WhatOthersPutThereStays) {
+  TemporaryFolder folder;
+  CheckpointTarget target = recovery_target(folder, 3, 0);
+  target.kind = CheckpointKind::kUser;
+  for (const char* file :
+       {"checkpoint-3/x", ".tmp-mine", ".tmp-notes/x", ".tmp-replaced-notes/x", "checkpoint-4/x"})
+    folder.touch(file);
+  ASSERT_TRUE(remove_unfinished(folder.path(), CheckpointKind::kUser));
+  ASSERT_TRUE(begin_checkpoint(target));
+  ASSERT_TRUE(write_durably(target.temporary_path() / kStateFile, "{}"));
+  const auto refused = commit_checkpoint(target);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ExitCode::kStorage);
+  EXPECT_THAT(refused.error().message, HasSubstr("that this program has not written"));
+  for (const char* file :
+       {"checkpoint-3/x", ".tmp-mine", ".tmp-notes/x", ".tmp-replaced-notes/x", "checkpoint-4/x"}) {
+    EXPECT_TRUE(fs::exists(folder.path() / file)) << file;
+  }
+}
+
 TEST(Commit, RefusedWhenALaterAttemptHasBegun) {
   TemporaryFolder folder;
   const auto target = recovery_target(folder, 3, 1);

@@ -21,7 +21,12 @@ class ResumeTest : public ::testing::Test {
     RunState state;
     state.step = step;
     state.job_uid = uid;
+    state.peft = true;
     ASSERT_TRUE(write_durably(folder / kStateFile, to_json(state)));
+    for (const std::string& file :
+         {rank_file_name(0), optimizer_file_name(0), std::string("adapter_model.safetensors")}) {
+      ASSERT_TRUE(write_durably(folder / file, std::string("\x02\0\0\0\0\0\0\0{}", 10)));
+    }
     if (complete) {
       ASSERT_TRUE(write_durably(folder / kCommitMarker, ""));
     }
@@ -90,6 +95,41 @@ TEST_F(ResumeTest, APathMustBeACompleteCheckpoint) {
   EXPECT_EQ(half.error().code, contract::ExitCode::kBadInput);
   EXPECT_THAT(half.error().message, HasSubstr("COMMIT"));
   EXPECT_THAT(decide_resume(request("", "checkpoint-1")).error().message, HasSubstr("does not exist"));
+}
+
+TEST_F(ResumeTest, ADamagedOneIsPassedOverForTheOneBefore) {
+  save(CheckpointKind::kRecovery, 8, "u");
+  save(CheckpointKind::kRecovery, 9, "u");
+  const auto newest = recovery_.path() / "step-9-attempt-0";
+  const auto expect_passed_over = [&](const std::string& file) {
+    auto decision = decide_resume(request("u"));
+    ASSERT_TRUE(decision && decision->point) << file;
+    EXPECT_EQ(decision->point->state.step, 8) << file;
+    EXPECT_THAT(decision->notices, ElementsAre(HasSubstr("is damaged: its " + file)));
+  };
+  for (const std::string& file : {rank_file_name(0), optimizer_file_name(0)}) {
+    const std::string whole = *read_text(newest / file);
+    ASSERT_TRUE(write_durably(newest / file, whole.substr(0, 9)));
+    expect_passed_over(file);
+    std::filesystem::remove(newest / file);
+    expect_passed_over(file);
+    ASSERT_TRUE(write_durably(newest / file, whole));
+  }
+  EXPECT_EQ(decide_resume(request("u"))->point->state.step, 9);
+  const std::string state = *read_text(newest / kStateFile);
+  for (const auto& [from, to] : {std::pair("\"step\": 9", "\"step\": -9"),
+                                 {"\"step\": 9", "\"step\": 1e30"},
+                                 {"\"step\": 9", "\"step\": 4611686018427387904"},
+                                 {"\"consumed\": 0", "\"consumed\": -7"},
+                                 {"\"world_size\": 1", "\"world_size\": 0"},
+                                 {"\"peft\": true", "\"peft\": 1"},
+                                 {"{", ""}}) {
+    std::string changed = state;
+    ASSERT_NE(changed.find(from), std::string::npos) << from;
+    ASSERT_TRUE(write_durably(newest / kStateFile,
+                              changed.replace(changed.find(from), std::string(from).size(), to)));
+    expect_passed_over(kStateFile);
+  }
 }
 
 TEST_F(ResumeTest, ADamagedStateIsAStorageFailure) {

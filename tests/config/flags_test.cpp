@@ -84,8 +84,9 @@ TEST(LlmFlags, TheYamlForWorkersSaysTheSameWithoutTheToken) {
 }
 
 TEST(LlmFlags, RefusalsNameTheFlag) {
-  EXPECT_EQ(error_of({"--batch-size", "0"}),
-            "--batch-size is 0, but must be a whole number from 1; leave it out for the default (2).");
+  EXPECT_EQ(
+      error_of({"--batch-size", "0"}),
+      "--batch-size is 0, but must be a whole number from 1 to 1000000; leave it out for the default (2).");
   EXPECT_EQ(error_of({"--batchsize", "1"}), "unknown flag --batchsize; did you mean --batch-size?");
   EXPECT_EQ(error_of({"--lr"}), "--lr needs a value: a number greater than 0.");
   EXPECT_THAT(error_of({"--lr", "--peft"}), HasSubstr("--lr needs a value"));

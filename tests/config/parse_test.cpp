@@ -237,10 +237,10 @@ TEST(ParseTrainConfig, NamesTheNearestKeyAndItsLine) {
 }
 
 TEST(ParseTrainConfig, RefusesNumbersOutOfRange) {
-  EXPECT_EQ(
-      error_of_param("batch_size: 0"),
-      "config.yaml, line 7: params.batch_size is 0, but must be a whole number from 1; leave it out for the "
-      "default (2).");
+  EXPECT_EQ(error_of_param("batch_size: 0"),
+            "config.yaml, line 7: params.batch_size is 0, but must be a whole number from 1 to 1000000; "
+            "leave it out for the "
+            "default (2).");
   const std::vector<std::string> kBad = {"batch_size: 1.5",
                                          "batch_size: two",
                                          "batch_size: -1",
@@ -283,6 +283,13 @@ TEST(ParseTrainConfig, RefusesNumbersOutOfRange) {
   for (const std::string& param : kBad) {
     const std::string field = param.substr(0, param.find(':'));
     EXPECT_THAT(error_of_param(param), HasSubstr("config.yaml, line 7: params." + field + " is ")) << param;
+  }
+}
+
+TEST(ParseTrainConfig, RefusesNumbersThatNoTrainingCanCount) {
+  for (const char* param : {"batch_size: 9223372036854775807", "gradient_accumulation: 9223372036854775807",
+                            "epochs: 1e18", "ddp_timeout: 9223372036854775807"}) {
+    EXPECT_THAT(error_of_param(param), HasSubstr("but must be")) << param;
   }
 }
 

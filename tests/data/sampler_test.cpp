@@ -126,6 +126,13 @@ TEST(PlanSteps, MaxStepsWinsAndGoesOnThroughEpochs) {
   EXPECT_EQ(plan->micro_batches(56), 0);
 }
 
+TEST(PlanSteps, RefusesMoreRowsThanCanBeCounted) {
+  const auto plan = plan_steps(
+      {.rows = 3, .batch_size = 1'000'000, .gradient_accumulation = 1'000'000, .max_steps = 10'000'000}, {});
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message, HasSubstr("max_steps 10000000"));
+}
+
 TEST(PlanSteps, GoesOnWhereARunStood) {
   const StepShape shape{.rows = 100, .world_size = 2, .batch_size = 5, .gradient_accumulation = 2};
   ASSERT_EQ(plan_steps(shape, {})->total_steps, 5);

@@ -166,6 +166,60 @@ TEST_F(AgentTest, NumbersRanksAcrossNodesAndLeavesAnOuterThreadCountAlone) {
   ::close(listener);
 }
 
+TEST_F(AgentTest, AJobThatIsFinishedWaitsForNobody) {
+  fs::create_directories(file("recovery"));
+  std::ofstream(file("recovery/FINISHED")) << "";
+  set("COXSWAIN_RECOVERY_DIR", file("recovery"));
+  set("TRAINING_JOB_UID", "u");
+  set("TRAINING_JOB_ATTEMPT", "1");
+  set("NNODES", "2");
+  set("FAKE_WORKER", "exit 70");
+  for (const char* node : {"0", "1"}) {
+    set("NODE_RANK", node);
+    EXPECT_EQ(run({"launch"}), 0) << err();
+    EXPECT_THAT(err(), HasSubstr("there is nothing left to do"));
+  }
+}
+
+TEST_F(AgentTest, AWorkerThatIsStoppedBeforeItListensWasStopped) {
+  set("FAKE_WORKER", "touch " + file("started") + " forever");
+  start({"launch"});
+  pid_in("started");
+  ::kill(pid_, SIGTERM);
+  EXPECT_EQ(finish(), 75) << err();
+  EXPECT_FALSE(fs::exists(file("termination")));
+}
+
+TEST_F(AgentTest, ClientsThatAreSlowWithTheirRequestsHoldNothingUp) {
+  set("FAKE_WORKER", "touch " + file("started") + " wait " + file("end") + " exit 0");
+  start({"launch"});
+  pid_in("started");
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(agent_port_));
+  std::vector<int> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(clients.back(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_GT(::send(clients.back(), "GET / HTTP/1.1\r\nX: ", 19, 0), 0);
+  }
+  std::jthread drip([&](std::stop_token stop) {  // a byte now and then keeps a request from timing out
+    while (!stop.stop_requested()) {
+      for (const int client : clients) ::send(client, "x", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const auto answer = httplib::Client("127.0.0.1", agent_port_).Get("/progress");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  std::ofstream(file("end")) << "";
+  EXPECT_EQ(finish(), 0) << err();
+  drip.request_stop();
+  drip.join();
+  for (const int client : clients) ::close(client);
+}
+
 TEST_F(AgentTest, PassesOneWorkersOutputOnUntouched) {
   set("FAKE_WORKER", "say hello complain oops exit 0");
   ASSERT_EQ(run({"launch"}), 0);

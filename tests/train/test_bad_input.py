@@ -111,6 +111,15 @@ def test_checkpoint_that_is_not_there():
     refused("checkpoint", "resume_from_checkpoint", "does not exist", resume_from_checkpoint="checkpoint-77")
 
 
+def test_what_is_in_the_way_of_the_results_is_said_before_training():
+    (ROOT / "folder-in-the-way/out/README.md").mkdir(parents=True)
+    refused("folder-in-the-way", "README.md", "is a folder")
+    (ROOT / "foreign/out/checkpoint-2").mkdir(parents=True)
+    (ROOT / "foreign/out/checkpoint-2/x").write_text("x")
+    refused("foreign", "checkpoint-2", "not written by this program", save_strategy="steps", save_steps=2)
+    assert (ROOT / "foreign/out/checkpoint-2/x").read_text() == "x"
+
+
 def test_output_over_the_base_model():
     refused("over", "project_name", model=MODEL, change=lambda c: c.update(project_name=str(MODEL)))
 

@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -38,6 +39,39 @@ def config(name, **params):
 def lines_of(out):
     path = out / "metrics.jsonl"
     return path.read_text().count("\n") if path.exists() else 0
+
+
+def test_files_of_others_in_the_project_folder_stay():
+    for name, params in {"foreign-full": dict(save_strategy="steps", save_steps=6), "foreign-lora": KINDS["lora-ddp"]}.items():
+        path = config(name, **params)
+        others = [path.parent / "out" / file for file in
+                  ["notes.txt", ".tmp-mine", "adapter_notes.txt", "model-card.safetensors", "adapter_v1/x", "checkpoint-99/x"]]
+        for other in others:
+            other.parent.mkdir(parents=True, exist_ok=True)
+            other.write_text("mine")
+        train(path)
+        for other in others:
+            assert other.read_text() == "mine", other
+
+
+def catches_sigterm(pid):
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
+
+
+def test_a_stop_before_the_first_step_ends_at_once():
+    with Training(config("early"), 2) as run:
+        run.processes[1].kill()  # rank 0 waits for it, for minutes
+        wait_until(lambda: catches_sigterm(run.processes[0].pid), "rank 0 listens")
+        run.processes[0].send_signal(signal.SIGTERM)
+        codes = run.wait()
+        assert codes[0] == STOPPED, (codes, run.stderr)
+
+
+def test_a_diverged_loss_is_said_once():
+    run = train(config("diverged", lr=1e30, save_strategy="no"))
+    assert "".join(run.stderr + run.stdout).count("training has diverged") == 1, run.stdout
+    assert "-nan" not in "".join(run.stderr + run.stdout + [(run.out / "README.md").read_text()])
 
 
 def stop_at(path, ranks, recovery, rank, step):
