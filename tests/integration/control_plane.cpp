@@ -153,17 +153,23 @@ std::shared_ptr<RestApiClient> ControlPlane::connect(RestClientOptions options) 
   return std::move(*client);
 }
 
-ApiResult<Json> ControlPlane::request(const std::string& method, const std::string& target,
-                                      const Json& body) {
+HttpResult ControlPlane::send(const std::string& method, const std::string& target, const Json& body) {
   HttpRequest request{method, target, "application/json", "", "", {}};
   if (!body.is_null()) {
     request.content_type = "application/json";
     request.body = body.dump();
   }
   auto headers = credentials_->headers();
-  if (!headers) return api_error(0, "Credentials", headers.error().message);
+  if (!headers) {
+    return tl::unexpected<HttpFailure>({HttpFailure::Kind::kUntrusted, headers.error().message});
+  }
   request.headers = std::move(*headers);
-  return api_answer::object(transport_->send(request, std::chrono::seconds(30)));
+  return transport_->send(request, std::chrono::seconds(30));
+}
+
+ApiResult<Json> ControlPlane::request(const std::string& method, const std::string& target,
+                                      const Json& body) {
+  return api_answer::object(send(method, target, body));
 }
 
 Finished ControlPlane::kubectl(std::vector<std::string> arguments, const std::string& input) const {

@@ -67,6 +67,8 @@ class ControlPlane {
   // Any request, such as a subresource that ApiClient doesn't know; `body` null: none. The answer as the API
   // server gave it, or code 0.
   ApiResult<Json> request(const std::string& method, const std::string& target, const Json& body = nullptr);
+  // The same, with all that the answer says: a metav1.Status' causes, say.
+  HttpResult send(const std::string& method, const std::string& target, const Json& body = nullptr);
   Finished kubectl(std::vector<std::string> arguments, const std::string& input = "") const;
   // The administrator's.
   std::string kubeconfig() const { return kubeconfig_; }
