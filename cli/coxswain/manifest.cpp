@@ -145,8 +145,8 @@ void anchor_paths(Json& job, const std::filesystem::path& folder) {
 }
 
 std::vector<Problem> check_manifest(const Json& job) {
-  return validate(job, [&](const Json& config) -> std::optional<std::string> {
-    const auto parsed = parse_train_config(to_yaml(config), "spec.config", {}, environment_of(job));
+  return validate(job, [&](const TrainingJobSpec& spec) -> std::optional<std::string> {
+    const auto parsed = parse_train_config(to_yaml(spec.config), "spec.config", {}, environment_of(job));
     if (parsed) return std::nullopt;
     return parsed.error().message;
   });

@@ -124,7 +124,7 @@ std::vector<Problem> validate(const Json& object, const ConfigCheck& check_confi
   check_hang_timeout(job.spec, problems);
   check_sub_path(job.spec, problems);
   if (problems.empty() && check_config && job.spec.has_config()) {
-    if (auto message = check_config(job.spec.config)) problems.push_back({"spec.config", *message});
+    if (auto message = check_config(job.spec)) problems.push_back({"spec.config", *message});
   }
   return problems;
 }

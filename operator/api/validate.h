@@ -20,9 +20,9 @@ struct Problem {
 // One sentence: `spec.nodes: must be …`.
 std::string to_string(const Problem& problem);
 
-// Looks into spec.config: nothing, or one sentence that names the key. Pure. The runtime's parser of
-// AITraining YAML is wired in by the program (this library does not link it).
-using ConfigCheck = std::function<std::optional<std::string>(const Json& config)>;
+// Looks into spec.config, with what spec.env gives it: nothing, or one sentence that names the key. Pure. The
+// runtime's parser of AITraining YAML is wired in by the program (this library does not link it).
+using ConfigCheck = std::function<std::optional<std::string>(const TrainingJobSpec& spec)>;
 
 // Problems of a manifest about to be created, in the order of the schema; empty: it is valid. `object` is the
 // JSON as a person wrote it (no defaults applied). What `check_config` says is a problem of `spec.config`.

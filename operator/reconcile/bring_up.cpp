@@ -168,7 +168,7 @@ std::optional<Words> refusal_before_start(const View& view) {
                  "Neither spec.config nor a container trainer in spec.template is there."};
   }
   if (spec.has_config() && view.settings.check_config) {
-    if (auto message = view.settings.check_config(spec.config)) return Words{kReasonInvalidConfig, *message};
+    if (auto message = view.settings.check_config(spec)) return Words{kReasonInvalidConfig, *message};
   }
   return std::nullopt;
 }

@@ -101,7 +101,9 @@ TEST(Start, WhatTheServerWillNeverAcceptFailsTheJob) {
 
 TEST(Start, ABadConfigIsRefusedBeforeAPodExists) {
   World world;
-  world.settings.check_config = [](const Json&) { return std::optional<std::string>("lr must be a number"); };
+  world.settings.check_config = [](const TrainingJobSpec&) {
+    return std::optional<std::string>("lr must be a number");
+  };
   world.settle();
   EXPECT_EQ(world.names(), "");
   EXPECT_EQ(world.reason(kConditionFailed), "InvalidConfig");

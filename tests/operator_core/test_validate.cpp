@@ -77,9 +77,9 @@ TEST(Validate, RefusesOtherKinds) {
 
 TEST(Validate, AsksTheConfigCheckOnlyAboutAnOtherwiseValidJob) {
   int asked = 0;
-  const ConfigCheck check = [&asked](const Json& config) -> std::optional<std::string> {
+  const ConfigCheck check = [&asked](const TrainingJobSpec& spec) -> std::optional<std::string> {
     ++asked;
-    return config.contains("typo") ? std::optional<std::string>("typo is not a key") : std::nullopt;
+    return spec.config.contains("typo") ? std::optional<std::string>("typo is not a key") : std::nullopt;
   };
   const Json base = table()["base"];
   EXPECT_TRUE(validate(base, check).empty());
