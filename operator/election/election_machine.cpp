@@ -81,26 +81,30 @@ ElectionAction ElectionMachine::ask_for_lease(SteadyTime now, TimePoint wall) {
                       {"metadata", {{"name", settings_.lease_name}, {"namespace", settings_.namespace_name}}}}
                : lease_;
   if (!lease["spec"].is_object()) lease["spec"] = Json::object();
+  lease["spec"]["leaseDurationSeconds"] =
+      std::chrono::ceil<std::chrono::seconds>(settings_.lease_duration).count();
+  placing_ = missing_ && seen_ && leadership_ != Leadership::kLeading;
+  if (placing_) return CreateLease{std::move(lease)};
   const std::string time = micro_time(wall);
   if (holder_of(lease) != settings_.identity) {
     lease["spec"]["leaseTransitions"] = missing_ ? 0 : transitions_of(lease) + 1;
     lease["spec"]["acquireTime"] = time;
   }
   lease["spec"]["holderIdentity"] = settings_.identity;
-  lease["spec"]["leaseDurationSeconds"] =
-      std::chrono::ceil<std::chrono::seconds>(settings_.lease_duration).count();
   lease["spec"]["renewTime"] = time;
   if (missing_) return CreateLease{std::move(lease)};
   return UpdateLease{std::move(lease)};
 }
 
 void ElectionMachine::take_note(Json lease, SteadyTime now) {
+  const bool known = std::exchange(seen_, true);
   const bool changed = lease_.is_null() || metadata::uid(lease) != metadata::uid(lease_) ||
                        metadata::resource_version(lease) != metadata::resource_version(lease_);
   const std::string holder = holder_of(lease);
   if (is_handed_over(lease)) {
     others_until_ = now;
-  } else if (changed && !holder.empty() && holder != settings_.identity) {
+  } else if (changed && holder != settings_.identity && (known || !holder.empty())) {
+    // Also where it names nobody any more: its holder hasn't done that, and may not know it yet.
     const Duration said = std::chrono::seconds(seconds_of(lease));
     others_until_ = std::max(others_until_, now + std::max(said, settings_.lease_duration));
   }
@@ -134,16 +138,17 @@ void ElectionMachine::handle_read(ApiResult<Json> answer, SteadyTime now, Durati
       return;
     }
   } else {
+    lease_ = nullptr;
     missing_ = true;
   }
-  fresh_ = leadership_ == Leadership::kLeading || now >= others_until_;
+  fresh_ = missing_ || leadership_ == Leadership::kLeading || now >= others_until_;
   if (fresh_) due_ = now;
 }
 
 void ElectionMachine::handle_write(ApiResult<Json> answer, SteadyTime now, Duration pause) {
   due_ = now + pause;
   if (answer) take_note(std::move(*answer), now);
-  if (answer && now < asked_ + settings_.renew_deadline) {
+  if (answer && !placing_ && now < asked_ + settings_.renew_deadline) {
     renewed_ = asked_;
     leadership_ = Leadership::kLeading;
     hurried_ = false;

@@ -17,7 +17,8 @@ double random_jitter() {
   return std::uniform_real_distribution<double>(0, 1)(engine);
 }
 
-// CLOCK_MONOTONIC stands still while a machine is suspended: whoever wakes up would think that it still leads.
+// CLOCK_MONOTONIC stands still while a machine is suspended: whoever wakes up would think that it still
+// leads.
 SteadyTime boot_time() {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
@@ -143,7 +144,8 @@ void LeaderElector::release() {
     why = answer.error().message;
     if (!answer.error().conflict()) break;
   }
-  spdlog::warn("lease {}/{} could not be handed over: {}", settings_.namespace_name, settings_.lease_name, why);
+  spdlog::warn("lease {}/{} could not be handed over: {}", settings_.namespace_name, settings_.lease_name,
+               why);
 }
 
 }  // namespace coxswain

@@ -120,7 +120,8 @@ std::optional<int64_t> whole(const Json& object, const char* key) {
   return whole_number(at(object, key));
 }
 
-// Any program may answer on the agent's port: counts below zero are none, and their differences might not fit.
+// Any program may answer on the agent's port: counts below zero are none, and their differences might not
+// fit.
 std::optional<int64_t> count(const Json& object, const char* key) {
   const auto number = whole(object, key);
   return number && *number >= 0 ? number : std::nullopt;

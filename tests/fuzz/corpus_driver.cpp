@@ -1,6 +1,6 @@
-// Runs a fuzz target where there is no libFuzzer: the files given (folders: all in them), then a bounded number
-// of mutations of them, always the same ones. A crash ends the program by the sanitizer's or the target's own
-// abort; what was being tried lies in the file `--artifact`.
+// Runs a fuzz target where there is no libFuzzer: the files given (folders: all in them), then a bounded
+// number of mutations of them, always the same ones. A crash ends the program by the sanitizer's or the
+// target's own abort; what was being tried lies in the file `--artifact`.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -105,8 +105,21 @@ class Mutator {
         return;
       }
       default: {
-        static const std::string words[] = {"-9223372036854775808", "9223372036854775807", "1e308", "null", "[",
-                                            "{", "\"", "\n", "\r\n", "&a ", "*a", "<<: ", "\\u0000", "true", "0"};
+        static const std::string words[] = {"-9223372036854775808",
+                                            "9223372036854775807",
+                                            "1e308",
+                                            "null",
+                                            "[",
+                                            "{",
+                                            "\"",
+                                            "\n",
+                                            "\r\n",
+                                            "&a ",
+                                            "*a",
+                                            "<<: ",
+                                            "\\u0000",
+                                            "true",
+                                            "0"};
         const std::string& word = words[below(std::size(words))];
         bytes.insert(begin, word.begin(), word.end());
       }

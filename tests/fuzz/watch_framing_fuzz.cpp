@@ -1,5 +1,5 @@
-// The body of a watch, cut into pieces as a network might, up to the events that a caller sees. The first byte
-// says how long the pieces are.
+// The body of a watch, cut into pieces as a network might, up to the events that a caller sees. The first
+// byte says how long the pieces are.
 #include "operator/client/metadata.h"
 #include "operator/client/rest/api_answer.h"
 #include "operator/client/rest/rest_watch.h"
@@ -57,7 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   const HttpResponse answer{200, "", std::string(body)};
   if (const auto list = api_answer::list(answer, resources::kPods)) {
-    for (const Json& item : list->items) take({WatchEventType::kAdded, item.is_object() ? item : Json::object()});
+    for (const Json& item : list->items)
+      take({WatchEventType::kAdded, item.is_object() ? item : Json::object()});
   }
   api_answer::error(HttpResponse{503, std::string(body.substr(0, 20)), std::string(body)});
   return 0;

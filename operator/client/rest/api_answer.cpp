@@ -10,7 +10,7 @@ namespace coxswain::api_answer {
 
 namespace {
 
-constexpr size_t kQuotedPage = 200;  // bytes of an answer that is no Status
+constexpr size_t kQuotedPage = 200;           // bytes of an answer that is no Status
 constexpr int64_t kLongestRetryAfter = 3600;  // seconds; whoever asks for more is asked again then
 
 std::string text(const Json& object, const std::string& field) {
