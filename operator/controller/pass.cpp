@@ -8,6 +8,7 @@
 
 #include "operator/api/parse.h"
 #include "operator/controller/controller.h"
+#include "operator/reconcile/bring_up.h"
 
 namespace coxswain {
 
@@ -163,7 +164,7 @@ void Controller::settle(const Key& key, JobState& state, const ActionResult& res
   }
   if (const auto* conflict = std::get_if<ActionConflicts>(&result)) {
     state.conflicts = {conflict->conflict};
-    state.retry_creation = clock_() + options_.settings.name_conflict_retry;
+    state.retry_creation = clock_() + name_retry(conflict->conflict, options_.settings);
     queue_.add(key);
     return;
   }
