@@ -17,7 +17,7 @@ Json a_manifest(const Json& spec = Json::object()) {
   return manifest;
 }
 
-std::string apply(ServerField& cluster, const Json& manifest, std::vector<std::string> how = {}) {
+std::string kubectl_apply(ServerField& cluster, const Json& manifest, std::vector<std::string> how = {}) {
   std::vector<std::string> arguments{"apply", "--filename=-"};
   arguments.insert(arguments.end(), how.begin(), how.end());
   const Finished applied = cluster.kubectl(arguments, manifest.dump());
@@ -26,13 +26,13 @@ std::string apply(ServerField& cluster, const Json& manifest, std::vector<std::s
 }
 
 void changes_nothing(ServerField& cluster, const Json& manifest, const std::vector<std::string>& how) {
-  apply(cluster, manifest, how);
+  kubectl_apply(cluster, manifest, how);
   ASSERT_TRUE(cluster.runs());
   cluster.let_pass(1min);
   const Json before = cluster.job();
   const std::vector<Json> pods = cluster.pods();
   cluster.forget_calls();
-  for (int i = 0; i < 3; ++i) apply(cluster, manifest, how);
+  for (int i = 0; i < 3; ++i) kubectl_apply(cluster, manifest, how);
   cluster.let_pass(1min);
   EXPECT_EQ(cluster.job(), before) << "spec, generation, status, managedFields and version";
   EXPECT_EQ(cluster.pods(), pods);
@@ -41,7 +41,7 @@ void changes_nothing(ServerField& cluster, const Json& manifest, const std::vect
 
 SERVER_REPORT(TheSameManifestAppliedAgainByTheClientChangesNothing) {
   changes_nothing(cluster, a_manifest(), {});
-  EXPECT_THAT(apply(cluster, a_manifest()), HasSubstr("trainingjob.training.coxswain.dev/j unchanged"));
+  EXPECT_THAT(kubectl_apply(cluster, a_manifest()), HasSubstr("trainingjob.training.coxswain.dev/j unchanged"));
 }
 
 SERVER_REPORT(TheSameManifestAppliedAgainByTheServerChangesNothing) {
@@ -50,10 +50,10 @@ SERVER_REPORT(TheSameManifestAppliedAgainByTheServerChangesNothing) {
 
 SERVER_REPORT(TheOperatorIsNobodysRivalForFieldsOfAJobThatTheServerApplies) {
   const std::vector<std::string> how{"--server-side", "--field-manager=flux"};
-  apply(cluster, a_manifest(), how);
+  kubectl_apply(cluster, a_manifest(), how);
   ASSERT_TRUE(cluster.runs());
   Json changed = a_manifest({{"runPolicy", {{"activeDeadlineSeconds", 4000}}}});
-  apply(cluster, changed, how);  // a conflict would be an exit code of 1
+  kubectl_apply(cluster, changed, how);  // a conflict would be an exit code of 1
   EXPECT_EQ(cluster.job()["spec"]["runPolicy"]["activeDeadlineSeconds"], 4000);
   for (const Json& owner : cluster.job()["metadata"]["managedFields"]) {
     if (owner["manager"] == "flux") continue;
