@@ -41,7 +41,8 @@ void changes_nothing(ServerField& cluster, const Json& manifest, const std::vect
 
 SERVER_REPORT(TheSameManifestAppliedAgainByTheClientChangesNothing) {
   changes_nothing(cluster, a_manifest(), {});
-  EXPECT_THAT(kubectl_apply(cluster, a_manifest()), HasSubstr("trainingjob.training.coxswain.dev/j unchanged"));
+  EXPECT_THAT(kubectl_apply(cluster, a_manifest()),
+              HasSubstr("trainingjob.training.coxswain.dev/j unchanged"));
 }
 
 SERVER_REPORT(TheSameManifestAppliedAgainByTheServerChangesNothing) {

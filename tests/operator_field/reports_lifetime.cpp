@@ -30,7 +30,9 @@ FIELD_REPORT(TheActiveDeadlineFiresOnTimeWhileNothingElseHappens) {
   EXPECT_EQ(cluster.reason(kConditionFailed), "DeadlineExceeded");
   const TrainingJobStatus status = cluster.status();
   EXPECT_GE(*status.completion_time - *status.start_time, 8s);
-  if (cluster.is_simulated()) EXPECT_LE(*status.completion_time - *status.start_time, 9s);
+  if (cluster.is_simulated()) {
+    EXPECT_LE(*status.completion_time - *status.start_time, 9s);
+  }
 }
 
 FIELD_REPORT(TheActiveDeadlineFiresThoughTheOperatorWasDownWhenItPassed) {
@@ -50,7 +52,9 @@ FIELD_REPORT(TheStartupDeadlineCountsOverARestartOfTheOperator) {
   ASSERT_TRUE(cluster.until_phase("Failed"));
   EXPECT_EQ(cluster.status().startup_time, began);
   EXPECT_GE(*cluster.status().completion_time - *began, 12s);
-  if (cluster.is_simulated()) EXPECT_LE(*cluster.status().completion_time - *began, 13s);
+  if (cluster.is_simulated()) {
+    EXPECT_LE(*cluster.status().completion_time - *began, 13s);
+  }
 }
 
 // --- Finished
