@@ -40,12 +40,18 @@ const ::testing::Environment* const kStopsIt = ::testing::AddGlobalTestEnvironme
 
 ControlPlane& field_plane() {
   static std::mutex mutex;
+  static std::exception_ptr failed;  // once is enough
   std::lock_guard lock(mutex);
-  if (shared() == nullptr) {
+  if (failed) std::rethrow_exception(failed);
+  if (shared() != nullptr) return *shared();
+  try {
     ControlPlaneOptions options = options_of_environment();
     options.audit_log = true;
     options.api_server_flags = {"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"};
     shared() = std::make_unique<ControlPlane>(std::move(options));
+  } catch (...) {
+    failed = std::current_exception();
+    throw;
   }
   return *shared();
 }
