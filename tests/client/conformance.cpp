@@ -69,12 +69,13 @@ TEST_P(ApiConformance, CreateOfATakenNameIs409AlreadyExists) {
   EXPECT_FALSE(again.error().conflict());
 }
 
-TEST_P(ApiConformance, CreateWithAResourceVersionIs400) {
+TEST_P(ApiConformance, CreateWithAResourceVersionIs500) {
   Json map = a_config_map("c");
   map["metadata"]["resourceVersion"] = "1";
   const auto created = api().create(kConfigMaps, ns(), map, {});
   ASSERT_FALSE(created);
-  EXPECT_EQ(created.error().code, 400);
+  EXPECT_EQ(created.error().code, 500);
+  EXPECT_THAT(created.error().message, HasSubstr("resourceVersion should not be set"));
 }
 
 TEST_P(ApiConformance, ABadNameIs422ThatNamesTheField) {
@@ -353,6 +354,7 @@ TEST_P(ApiConformance, AFinalizerHoldsAnObjectBack) {
 }
 
 TEST_P(ApiConformance, ChildrenGoWithTheirOwner) {
+  if (!under_test_.collects_garbage) GTEST_SKIP() << "no controller-manager runs beside this server";
   const auto job = api().create(kTrainingJobs, ns(), a_training_job("j"), {});
   ASSERT_OK(job);
   ASSERT_OK(api().create(kConfigMaps, ns(), owned_by(a_config_map("child"), *job), {}));
