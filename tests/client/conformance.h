@@ -26,6 +26,8 @@ struct ApiFactory {
   std::function<ApiUnderTest()> make;
   // Why there is none here; none: there is.
   std::function<std::optional<std::string>()> why_not = [] { return std::nullopt; };
+
+  friend void PrintTo(const ApiFactory& factory, std::ostream* out) { *out << factory.name; }
 };
 
 class ApiConformance : public ::testing::TestWithParam<ApiFactory> {

@@ -34,10 +34,10 @@ enum class Etcd {
 struct ControlPlaneOptions {
   Etcd etcd = Etcd::kCurrent;
   // The controllers that run, as kube-controller-manager's --controllers names them; none, or no such program
-  // (envtest's assets have none): no manager runs, and pods need no ServiceAccount. Nodes' and pods' own
-  // controllers are left out, as fake_nodes.h stands in for what they look at.
+  // (envtest's assets have none): no manager runs. Nodes' and pods' own controllers are left out, as
+  // fake_nodes.h stands in for what they look at.
   std::vector<std::string> controllers{"garbage-collector-controller", "namespace-controller",
-                                       "serviceaccount-controller", "resourcequota-controller"};
+                                       "resourcequota-controller"};
   // Added to the API server's command line; of a flag that is there already, the last one counts.
   std::vector<std::string> api_server_flags{};
   bool audit_log = false;  // each request's metadata, as JSON lines in audit_log()
@@ -78,7 +78,7 @@ class ControlPlane {
   static RestClientOptions unlimited();
 
   // --- What tests need of a cluster
-  // A new one, with its ServiceAccount "default" where the controller for that runs.
+  // A new one, with the ServiceAccount "default" that pods need.
   std::string new_namespace(const std::string& prefix = "test", const Json& labels = Json::object());
   // Its TrainingJobs and pods at once, by force; the rest when the namespace controller gets to it.
   void delete_namespace(const std::string& ns);

@@ -51,7 +51,6 @@ std::vector<std::string> ControlPlane::api_server_command() const {
                                    "--authorization-mode=RBAC",
                                    "--allow-privileged=true",
                                    "--profiling=false"};
-  if (options_.controllers.empty()) command.push_back("--disable-admission-plugins=ServiceAccount");
   if (options_.audit_log) {
     command.push_back("--audit-policy-file=" + file("audit-policy.yaml"));
     command.push_back("--audit-log-path=" + audit_log().string());
