@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "operator/api/parse.h"
+#include "operator/client/clock.h"
 #include "operator/client/metadata.h"
 #include "tests/client/objects.h"
 
@@ -146,7 +148,9 @@ bool Storm::fail(const Invariants::Pod& pod, int exit_code, const std::string& r
 
 bool Storm::remove(const Invariants::Pod& pod) {
   invariants_.excuse_deletion(pod.uid);
-  return was_done(plane_.api().remove(kPods, ns_, pod.name, {.uid = pod.uid}));
+  DeleteOptions options;
+  options.uid = pod.uid;
+  return was_done(plane_.api().remove(kPods, ns_, pod.name, options));
 }
 
 bool Storm::set_suspend(const std::string& name, bool suspend) {
