@@ -76,7 +76,10 @@ unpack_old_etcd() {
   partial=$(mktemp -d)
   # apt drops to another user to fetch.
   chmod 777 "$partial"
-  RETRY=1 quietly etcd-3.4 bash -c 'cd "$1" && apt-get download --quiet etcd-server && dpkg-deb -x etcd-server_*.deb .' - "$partial"
+  # A fresh machine has no lists of packages yet.
+  RETRY=1 quietly etcd-3.4 bash -c 'cd "$1"
+    apt-get download --quiet etcd-server || { apt-get update --quiet --quiet && apt-get download --quiet etcd-server; }
+    dpkg-deb -x etcd-server_*.deb .' - "$partial"
   mkdir -p "$TARGET/etcd-3.4"
   mv "$partial/usr/bin/etcd" "$TARGET/etcd-3.4/etcd"
   rm -rf "$partial"

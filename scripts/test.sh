@@ -8,6 +8,7 @@ step "Setting up"
 "$ROOT/scripts/setup.sh" --tests
 "$ROOT/scripts/fetch_model.sh"
 "$ROOT/scripts/fetch_data.sh" --blocks
+"$ROOT/scripts/build_control_plane.sh"
 
 step "Checking the format"
 "$ROOT/scripts/format.sh" --check

@@ -37,7 +37,7 @@ std::optional<ApiError> check_name(const Resource& resource, const Json& object)
 
 bool has_status_subresource(const Resource& resource) {
   return resource == resources::kPods || resource == resources::kServices ||
-         resource == resources::kTrainingJobs;
+         resource == resources::kTrainingJobs || resource == resources::kNodes;
 }
 
 bool has_generation(const Resource& resource) {
@@ -91,7 +91,8 @@ std::optional<ApiError> prepare_create(const Resource& resource, Json& object) {
   if (auto error = check_name(resource, object)) return error;
   object["kind"] = resource.kind;
   object["apiVersion"] = resource.api_version();
-  if (has_status_subresource(resource)) object.erase("status");
+  // A node may bring its status along.
+  if (has_status_subresource(resource) && resource != resources::kNodes) object.erase("status");
   object["metadata"].erase("generation");
   if (has_generation(resource)) object["metadata"]["generation"] = 1;
   if (resource == resources::kPods) {

@@ -216,6 +216,19 @@ TEST_P(ApiConformance, StatusIsItsOwnSubresource) {
   EXPECT_EQ((*spec_written)["status"]["attempt"], 1) << "a spec write sets no status";
 }
 
+TEST_P(ApiConformance, ANodeIsCreatedWithItsStatusAndChangedWithoutIt) {
+  const std::string name = ns() + "-node";
+  const Json phase = {{"phase", "Running"}};
+  const auto created = api().create(kNodes, "", {{"metadata", {{"name", name}}}, {"status", phase}}, {});
+  ASSERT_OK(created);
+  EXPECT_EQ((*created)["status"]["phase"], "Running");
+  Json changed = *created;
+  changed["status"]["phase"] = "Pending";
+  EXPECT_EQ((*api().update(kNodes, "", changed, {}))["status"]["phase"], "Running");
+  EXPECT_EQ((*api().update_status(kNodes, "", changed, {}))["status"]["phase"], "Pending");
+  ASSERT_OK(api().remove(kNodes, "", name, {}));
+}
+
 TEST_P(ApiConformance, StatusWriteOfAStaleVersionIs409Conflict) {
   const auto created = api().create(kTrainingJobs, ns(), a_training_job("j"), {});
   ASSERT_OK(created);

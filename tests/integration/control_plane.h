@@ -102,6 +102,9 @@ class ControlPlane {
   void start_controller_manager();
   // Forgets all past versions of all objects.
   void compact_etcd();
+  // etcd's own API over JSON ("/v3/kv/deleterange"); keys and values in Base64, an object's key is
+  // "/registry/PLURAL/NS/NAME". Throws where it refuses.
+  Json etcd(const std::string& path, const Json& request);
   bool ready();             // the API server's /readyz says so
   void wait_until_ready();  // throws after a minute
 

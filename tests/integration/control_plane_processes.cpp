@@ -110,16 +110,18 @@ void ControlPlane::wait_until_ready() {
   transport_->reconnect();
 }
 
-void ControlPlane::compact_etcd() {
-  httplib::Client etcd("127.0.0.1", etcd_port_);
-  const auto now = etcd.Post("/v3/kv/range", R"({"key": "AA==", "limit": "1"})", "application/json");
-  if (!now) throw std::runtime_error("etcd does not answer");
-  const std::string revision = Json::parse(now->body).at("header").at("revision");
-  const auto done = etcd.Post("/v3/kv/compaction", Json{{"revision", revision}, {"physical", true}}.dump(),
-                              "application/json");
-  if (!done || done->status != 200) {
-    throw std::runtime_error("etcd does not compact: " + (done ? done->body : "no answer"));
+Json ControlPlane::etcd(const std::string& path, const Json& request) {
+  httplib::Client client("127.0.0.1", etcd_port_);
+  const auto answer = client.Post(path, request.dump(), "application/json");
+  if (!answer || answer->status != 200) {
+    throw std::runtime_error("etcd does not do " + path + ": " + (answer ? answer->body : "no answer"));
   }
+  return Json::parse(answer->body);
+}
+
+void ControlPlane::compact_etcd() {
+  const Json now = etcd("/v3/kv/range", {{"key", "AA=="}, {"limit", "1"}});
+  etcd("/v3/kv/compaction", {{"revision", now.at("/header/revision"_json_pointer)}, {"physical", true}});
 }
 
 }  // namespace coxswain::testing

@@ -8,23 +8,7 @@ namespace {
 
 using coxswain::resources::kConfigMaps;
 
-Json a_map(const std::string& name) {
-  return {{"metadata", {{"name", name}}}, {"data", {{"key", "value"}}}};
-}
-
 class Rig : public ControlPlaneTest {};
-
-TEST_F(Rig, TheStoreOutlivesItsServers) {
-  if (!plane().owned()) GTEST_SKIP() << "this cluster is not ours to kill";
-  ASSERT_TRUE(api().create(kConfigMaps, ns(), a_map("before"), {}));
-  plane().kill_api_server();
-  EXPECT_FALSE(plane().ready());
-  plane().kill_etcd();
-  plane().start_etcd();
-  plane().start_api_server();
-  EXPECT_TRUE(api().get(kConfigMaps, ns(), "before"));
-  EXPECT_TRUE(api().create(kConfigMaps, ns(), a_map("after"), {}));
-}
 
 TEST_F(Rig, ATokenIsItsServiceAccountAndMayNothing) {
   const std::string token = plane().service_account_token(ns(), "default");

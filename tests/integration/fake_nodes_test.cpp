@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "operator/client/memory_api.h"
 #include "operator/client/metadata.h"
 #include "tests/client/objects.h"
 #include "tests/integration/fixture.h"
@@ -99,6 +100,23 @@ TEST_F(OnFakeNodes, TheyGoOnOverARestartOfTheServer) {
   EXPECT_TRUE(becomes("after", "Running"));
   ASSERT_TRUE(api().remove(kPods, ns(), "before", {}));
   EXPECT_TRUE(becomes("before", "Gone"));
+}
+
+TEST(OnFakeNodesInMemory, TheSameNodesServeAMemoryApi) {
+  MemoryApi api;
+  FakeNodes nodes(api,
+                  [&](const std::string& ns, const std::string& pod, const std::string& node) {
+                    return api.bind_pod(ns, pod, node);
+                  },
+                  {.fate = [](const Json&) {
+                    Fate fate;
+                    fate.runs_for = 0ms;
+                    fate.exit_code = 3;
+                    return fate;
+                  }});
+  ASSERT_TRUE(api.create(kPods, "ns", a_pod("p"), {}));
+  EXPECT_TRUE(
+      eventually([&] { return api.get(kPods, "ns", "p")->at("status").value("phase", "") == "Failed"; }));
 }
 
 TEST_F(OnFakeNodes, AKubeletByHand) {
