@@ -94,7 +94,7 @@ void Invariants::take_job(const Key& key, const Change& change) {
   if (attempts < 0 || attempts > 1) violated(change, "status.attempt went on by " + std::to_string(attempts));
   for (const char* kind : {"counted", "disruptions", "hangs"}) {
     const int64_t more = now.restarts(kind) - before.restarts(kind);
-    if (more < 0 || more > attempts) {
+    if (more < 0 || more > std::max<int64_t>(attempts, 0)) {
       violated(change, std::string("status.restarts.") + kind + " went on by " + std::to_string(more));
     }
   }
