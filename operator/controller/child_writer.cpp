@@ -21,12 +21,22 @@ std::string attempt_label(const Json& object) {
   return labels.value(contract::kLabelAttempt, "");
 }
 
+// By its UID it isn't this job's, by name it is: the job that had the name before is gone, and garbage
+// collection has yet to get to its child.
+bool is_of_predecessor(const Json& object, const TrainingJob& job) {
+  const Json& owner = metadata::controller(object);
+  return owner.is_object() && owner.value("apiVersion", "") == contract::kApiVersion &&
+         owner.value("kind", "") == contract::kKind && owner.value("name", "") == job.metadata.name;
+}
+
 ActionResult taken_name(ApiClient& api, const TrainingJob& job, const CreateChild& create) {
   const Resource& resource = resource_of(create.kind);
   auto existing = api.get(resource, job.metadata.namespace_name, create.name);
   if (!existing && existing.error().not_found()) return ActionWaits{};
   if (!existing) return ActionUnanswered{existing.error()};
-  if (!is_controlled_by(*existing, job.metadata.uid)) return ActionConflicts{{create.kind, create.name}};
+  if (!is_controlled_by(*existing, job.metadata.uid)) {
+    return ActionConflicts{{create.kind, create.name, is_of_predecessor(*existing, job)}};
+  }
   const bool terminating = existing->contains("/metadata/deletionTimestamp"_json_pointer);
   if (terminating || attempt_label(*existing) != attempt_label(create.object)) return ActionWaits{};
   return ActionDone{std::move(*existing), resource};

@@ -6,6 +6,7 @@
 
 #include "operator/api/parse.h"
 #include "operator/controller/controller.h"
+#include "operator/reconcile/bring_up.h"
 
 namespace coxswain {
 
@@ -198,7 +199,7 @@ std::optional<PassResult> Controller::settle(JobState& state, const TrainingJob&
   }
   if (const auto* conflict = std::get_if<ActionConflicts>(&result)) {
     state.conflicts = {conflict->conflict};
-    state.retry_creation = clock_() + options_.settings.name_conflict_retry;
+    state.retry_creation = clock_() + name_retry(conflict->conflict, options_.settings);
     queue_.add(key);
     return PassResult::kRequeue;
   }

@@ -29,9 +29,13 @@ Draft waiting(const View& view, Draft draft, const Words& words) {
   return draft;
 }
 
+bool says(const TrainingJobStatus& status, const char* type, const char* reason) {
+  const Condition* condition = find_condition(status, type);
+  return condition != nullptr && condition->status && condition->reason == reason;
+}
+
 bool is_stalled_by_name(const TrainingJobStatus& status) {
-  const Condition* stalled = find_condition(status, kConditionStalled);
-  return stalled != nullptr && stalled->status && stalled->reason == kReasonNameConflict;
+  return says(status, kConditionStalled, kReasonNameConflict);
 }
 
 // Whether the last status gave another reason for waiting: an event is for what is new.
@@ -109,9 +113,14 @@ Draft refused(const View& view, Draft draft, const Gang& gang, const std::vector
   return draft;
 }
 
-Draft stalled_by_name(const View& view, Draft draft) {
+Draft without_its_name(const View& view, Draft draft) {
   const NameConflict& conflict = view.observed.conflicts.front();
-  draft.wake_at(view.now + view.settings.name_conflict_retry);
+  draft.wake_at(view.now + name_retry(conflict, view.settings));
+  if (conflict.of_predecessor) {
+    return waiting(view, std::move(draft),
+                   {kReasonWaitingForOldJob, "Waiting until " + conflict.kind + " " + conflict.name +
+                                                 " of an earlier job of this name is deleted."});
+  }
   draft.status =
       as_stalled(std::move(draft.status),
                  {kReasonNameConflict, "A " + conflict.kind + " named " + conflict.name +
@@ -124,11 +133,12 @@ Draft stalled_by_name(const View& view, Draft draft) {
 
 // There are pods to be made, and nothing of an earlier attempt is in their way.
 Draft creating(const View& view, Draft draft, const Gang& gang, const std::vector<Action>& missing) {
-  if (!view.observed.conflicts.empty()) return stalled_by_name(view, std::move(draft));
+  if (!view.observed.conflicts.empty()) return without_its_name(view, std::move(draft));
   if (!view.observed.rejections.empty()) return refused(view, std::move(draft), gang, missing);
   draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
   // Until every child is there the name may still be taken.
   if (is_stalled_by_name(draft.status)) return draft;
+  if (says(draft.status, kConditionReconciling, kReasonWaitingForOldJob)) return draft;
   return waiting(view, std::move(draft), {kReasonStarting, "The pods are being created."});
 }
 
@@ -208,6 +218,10 @@ Draft bring_up(const View& view, Draft draft, const Gang& gang) {
   if (lacks_children && !all_started(gang)) return creating(view, std::move(draft), gang, missing);
   draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
   return all_started(gang) ? running(view, std::move(draft)) : held_up(view, std::move(draft), gang);
+}
+
+Duration name_retry(const NameConflict& conflict, const Settings& settings) {
+  return conflict.of_predecessor ? settings.predecessor_retry : settings.name_conflict_retry;
 }
 
 bool waits_for_its_name(const TrainingJobStatus& status) {

@@ -15,6 +15,9 @@ Draft started(const View& view, Draft draft);
 // a gang that the rest is refused to, and tells when all run.
 Draft bring_up(const View& view, Draft draft, const Gang& gang);
 
+// When to try again to create a child whose name is taken.
+Duration name_retry(const NameConflict& conflict, const Settings& settings);
+
 // The job waits for a name that is taken, and holds nothing that a deadline could give up.
 bool waits_for_its_name(const TrainingJobStatus& status);
 

@@ -103,6 +103,8 @@ struct AgentAnswer {
 struct NameConflict {
   std::string kind;
   std::string name;
+  // That of a job of the same name that has been deleted, which garbage collection has yet to delete.
+  bool of_predecessor = false;
 };
 
 // A child that the API server refused.

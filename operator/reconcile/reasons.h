@@ -36,6 +36,7 @@ inline constexpr char kReasonSandbox[] = "SandboxNotReady";
 inline constexpr char kReasonUnschedulable[] = "Unschedulable";
 inline constexpr char kReasonSchedulingGated[] = "SchedulingGated";
 inline constexpr char kReasonWaitingForOldPods[] = "WaitingForOldPods";
+inline constexpr char kReasonWaitingForOldJob[] = "WaitingForOldJob";  // of the same name, its children
 inline constexpr char kReasonBackingOff[] = "BackingOff";
 // Of Complete.
 inline constexpr char kReasonAllPodsSucceeded[] = "AllPodsSucceeded";

@@ -49,6 +49,8 @@ struct Settings {
   Duration progress_interval = std::chrono::seconds(15);
   // A name that is taken is tried again after this.
   Duration name_conflict_retry = std::chrono::seconds(30);
+  // The same where it is taken by a child of an earlier job of the same name.
+  Duration predecessor_retry = std::chrono::seconds(5);
 };
 
 Plan reconcile(const TrainingJob& job, const Observed& observed, TimePoint now, const Settings& settings);

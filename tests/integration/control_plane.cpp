@@ -120,10 +120,11 @@ void ControlPlane::write_files() {
   folder_.write("service-accounts.key", pki.service_accounts.key_pem);
   folder_.write("admin.kubeconfig", kubeconfig_text(local("https", api_port_), pki.authority.ca_pem(),
                                                     {.certificate = pki.admin}));
-  // JSON or block style: a file that begins with a brace is read as JSON.
-  folder_.write("audit-policy.yaml",
-                "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: "
-                "Metadata}]\n");
+  folder_.write("audit-policy.json", Json{{"apiVersion", "audit.k8s.io/v1"},
+                                          {"kind", "Policy"},
+                                          {"omitStages", {"RequestReceived"}},
+                                          {"rules", Json::array({{{"level", "Metadata"}}})}}
+                                         .dump());
 }
 
 // --- Clients

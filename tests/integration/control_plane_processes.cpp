@@ -52,7 +52,7 @@ std::vector<std::string> ControlPlane::api_server_command() const {
                                    "--allow-privileged=true",
                                    "--profiling=false"};
   if (options_.audit_log) {
-    command.push_back("--audit-policy-file=" + file("audit-policy.yaml"));
+    command.push_back("--audit-policy-file=" + file("audit-policy.json"));
     command.push_back("--audit-log-path=" + audit_log().string());
   }
   command.insert(command.end(), options_.api_server_flags.begin(), options_.api_server_flags.end());

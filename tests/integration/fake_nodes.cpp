@@ -54,7 +54,7 @@ FakeNodes::FakeNodes(ApiClient& api, BindPod bind, FakeNodesOptions options)
       queue_(system_time,
              {.backoff_base = std::chrono::milliseconds(50), .backoff_max = std::chrono::seconds(1)}) {
   for (int i = 0; i < options_.nodes; ++i) {
-    nodes_.push_back("fake-node-" + std::to_string(i));
+    nodes_.push_back(options_.node_prefix + std::to_string(i));
     if (const auto added = kubelet("").add_node(nodes_.back()); !added) {
       throw std::runtime_error("node " + nodes_.back() + ": " + added.error().message);
     }

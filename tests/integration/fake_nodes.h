@@ -34,7 +34,8 @@ struct Fate {
 struct FakeNodesOptions {
   std::string namespace_name{};  // "": all
   std::string label_selector{};
-  int nodes = 3;  // "fake-node-0" …; Node objects that are made here and removed with it
+  int nodes = 3;                           // Node objects that are made here and removed with it
+  std::string node_prefix = "fake-node-";  // of their names, which are followed by 0, 1, …
   int workers = 2;
   // Asked whenever a pod is looked at, from any worker: must be safe for that, quick, and give the same
   // answer for a pod as long as the test means the same.

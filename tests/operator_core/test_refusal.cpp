@@ -28,13 +28,21 @@ constexpr Case kCases[] = {
      "LimitRangeViolation", Outlook::kNeedsChange},
     {R"(pods "j-0" is forbidden: no PriorityClass with name high was found)", 403, "ClassNotFound",
      Outlook::kNeedsChange},
+    {R"(pods "j-0" is forbidden: pod rejected: RuntimeClass "gvisor" not found)", 403, "ClassNotFound",
+     Outlook::kNeedsChange},
+    {R"(pods "j-0" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead)",
+     403, "AdmissionDenied", Outlook::kNeedsChange},
+    {R"(pods "j-0" is forbidden: the integer value of priority (7) must not be provided in pod spec)", 403,
+     "AdmissionDenied", Outlook::kNeedsChange},
+    {R"(pods "j-0" is forbidden: insufficient quota to consume: requests.nvidia.com/gpu)", 403,
+     "QuotaNeedsResources", Outlook::kNeedsChange},
     {R"(pods "j-0" is forbidden: error looking up service account n/s: serviceaccount "s" not found)", 403,
      "ServiceAccountNotFound", Outlook::kPasses},
     {R"(pods "j-0" is forbidden: unable to create new content in namespace n because it is being terminated)",
      403, "NamespaceTerminating", Outlook::kPasses},
     {R"(pods is forbidden: User "system:serviceaccount:c:o" cannot create resource "pods" in API group "")",
      403, "OperatorLacksRights", Outlook::kNeedsChange},
-    {R"(admission webhook "policy.example.com" denied the request: no team label)", 403, "AdmissionDenied",
+    {R"(admission webhook "policy.example.com" denied the request: no team label)", 400, "AdmissionDenied",
      Outlook::kNeedsChange},
     {R"(pods "j-0" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no)", 422,
      "AdmissionDenied", Outlook::kNeedsChange},
@@ -49,7 +57,7 @@ constexpr Case kCases[] = {
 
 TEST(Refusal, IsUnderstoodByTheWordsOfTheAdmissionPlugins) {
   for (const Case& one : kCases) {
-    const Rejection rejection{"Pod", "j-0", one.message, one.code == 422, one.code};
+    const Rejection rejection{"Pod", "j-0", one.message, one.code == 422 || one.code == 400, one.code};
     const Refusal refusal = understand(rejection);
     EXPECT_EQ(refusal.reason, one.reason) << one.message;
     EXPECT_EQ(refusal.outlook, one.outlook) << one.message;

@@ -89,6 +89,19 @@ TEST(Start, ANameThatIsTakenStallsTheJobAndIsNeverTouched) {
   EXPECT_FALSE(world.is(kConditionStalled));
 }
 
+TEST(Start, ANameThatAnEarlierJobsChildStillHasIsWaitedForAndNobodyIsToldToAct) {
+  World world;
+  world.conflicts = {{"Pod", "j-0", true}};
+  EXPECT_TRUE(world.pass().actions.empty());
+  EXPECT_FALSE(world.is(kConditionStalled));
+  EXPECT_EQ(world.reason(kConditionReconciling), "WaitingForOldJob");
+  EXPECT_EQ(world.requeue_after, world.settings.predecessor_retry);
+  world.conflicts.clear();
+  world.settle();
+  EXPECT_EQ(world.names(), "j-0@0");
+  EXPECT_EQ(world.reason(kConditionReconciling), "Starting");
+}
+
 TEST(Start, WhatTheServerWillNeverAcceptFailsTheJob) {
   World world;
   world.refuse("spec.volumes[0]: Required value", 422);

@@ -302,13 +302,4 @@ void SimulatedCluster::step_pods() {
   }
 }
 
-Json with_config(Json spec_patch) {
-  Json spec = {
-      {"template", nullptr},
-      {"config", {{"task", "llm"}, {"base_model", "/m"}, {"project_name", "p"}, {"data", {{"path", "/d"}}}}},
-      {"output", {{"claimName", "out"}}}};
-  spec.merge_patch(spec_patch);
-  return spec;
-}
-
 }  // namespace coxswain::testing

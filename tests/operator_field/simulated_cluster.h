@@ -101,7 +101,4 @@ class SimulatedCluster {
   int changes_ = 0;  // by scheduler, kubelets and node controller
 };
 
-// A spec of the runtime's own, so that there are agents and its exit codes mean something.
-Json with_config(Json spec_patch = Json::object());
-
 }  // namespace coxswain::testing

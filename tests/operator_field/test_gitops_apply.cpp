@@ -3,6 +3,7 @@
 
 #include "operator/api/parse.h"
 #include "tests/client/objects.h"
+#include "tests/operator_field/field_cluster.h"
 #include "tests/operator_field/simulated_cluster.h"
 
 namespace coxswain::testing {

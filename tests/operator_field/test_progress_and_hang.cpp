@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/api/parse.h"
+#include "tests/operator_field/field_cluster.h"
 #include "tests/operator_field/simulated_cluster.h"
 
 namespace coxswain::testing {
