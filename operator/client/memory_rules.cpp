@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include "operator/client/event_rules.h"
 #include "operator/client/training_job_rules.h"
 
 namespace coxswain::memory_rules {
@@ -9,7 +10,9 @@ namespace coxswain::memory_rules {
 namespace {
 
 std::string qualified(const Resource& resource) {
-  return resource.group.empty() ? resource.kind : resource.kind + "." + resource.group;
+  // Events are stored as the core group's, whichever they were written as.
+  const bool core = resource.group.empty() || resource == resources::kEvents;
+  return core ? resource.kind : resource.kind + "." + resource.group;
 }
 
 ApiError invalid(const Resource& resource, const Json& object, const std::string& why) {
@@ -103,6 +106,9 @@ std::optional<ApiError> prepare_create(const Resource& resource, Json& object) {
     object["status"] = {{"phase", "Pending"}};
   }
   if (resource == resources::kTrainingJobs) return training_job_rules::check_create(object);
+  if (resource == resources::kEvents) {
+    if (const auto why = event_rules::check_create(object)) return invalid(resource, object, *why);
+  }
   return std::nullopt;
 }
 
@@ -119,6 +125,9 @@ std::optional<ApiError> prepare_update(const Resource& resource, const Json& cur
   }
   if (resource == resources::kConfigMaps) {
     if (auto error = check_config_map_update(current, next)) return error;
+  }
+  if (resource == resources::kEvents) {
+    if (const auto why = event_rules::check_update(current, next)) return invalid(resource, next, *why);
   }
   if (resource == resources::kPods && current.value("spec", Json()) != next.value("spec", Json())) {
     return invalid(resource, next,

@@ -32,6 +32,14 @@ inline constexpr char kCausePodLost[] = "PodLost";            // it vanished uns
 // Neither: the spec was changed under the pods, between two looks.
 inline constexpr char kCauseSpecChanged[] = "SpecChanged";
 
+// All of them.
+inline constexpr const char* kCauses[] = {
+    kCauseBadInput,     kCauseError,           kCauseInternal,          kCauseStorage,
+    kCauseStopped,      kCauseLostPeer,        kCauseRendezvousTimeout, kCausePortInUse,
+    kCauseOutOfMemory,  kCauseStartupDeadline, kCauseInitContainer,     kCauseHang,
+    kCauseEvicted,      kCausePreempted,       kCauseNodeLost,          kCauseNodeShutdown,
+    kCauseNodeRejected, kCausePodDeleted,      kCausePodLost,           kCauseSpecChanged};
+
 enum class Charge {
   kFinal,       // the same again would fail the same: no retry
   kCounted,     // against backoffLimit

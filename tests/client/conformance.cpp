@@ -540,6 +540,49 @@ TEST_P(ApiConformance, VersionsRiseWithEachWrite) {
   EXPECT_TRUE(compare_versions(version_of(*changed), list->resource_version) <= 0);
 }
 
+TEST_P(ApiConformance, AnEventIsWholeOrRefused) {
+  ASSERT_OK(api().create(kEvents, ns(), an_event("good", ns()), {}));
+  for (const char* field :
+       {"action", "reason", "type", "eventTime", "reportingController", "reportingInstance"}) {
+    Json event = an_event("bad", ns());
+    event.erase(field);
+    const auto created = api().create(kEvents, ns(), event, {});
+    ASSERT_FALSE(created) << field;
+    EXPECT_EQ(created.error().code, 422) << field;
+    EXPECT_THAT(created.error().message, HasSubstr(std::string("Event \"bad\" is invalid: ")));
+    EXPECT_THAT(created.error().message, HasSubstr(field));
+  }
+  // Bytes, not characters.
+  Json longest = an_event("longest", ns());
+  std::string note;
+  for (int i = 0; i < 512; ++i) note += "\u00e4";
+  longest["note"] = note;
+  ASSERT_OK(api().create(kEvents, ns(), longest, {}));
+  longest["metadata"]["name"] = "longer";
+  longest["note"] = note + "a";
+  const auto longer = api().create(kEvents, ns(), longest, {});
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, 422);
+}
+
+TEST_P(ApiConformance, OfAnEventOnlyTheSeriesChanges) {
+  ASSERT_OK(api().create(kEvents, ns(), an_event("e", ns()), {}));
+  const auto series = [](int count) -> Json {
+    return {{"series", {{"count", count}, {"lastObservedTime", "2026-12-01T05:30:28.123000Z"}}}};
+  };
+  const auto counted = api().merge_patch(kEvents, ns(), "e", series(2), {});
+  ASSERT_OK(counted);
+  EXPECT_EQ((*counted)["series"]["count"], 2);
+  const auto once = api().merge_patch(kEvents, ns(), "e", series(1), {});
+  ASSERT_FALSE(once);
+  EXPECT_EQ(once.error().code, 422);
+  for (const char* field : {"note", "reason", "action"}) {
+    const auto other = api().merge_patch(kEvents, ns(), "e", {{field, "Other"}}, {});
+    ASSERT_FALSE(other) << field;
+    EXPECT_EQ(other.error().code, 422) << field;
+  }
+}
+
 }  // namespace
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ApiConformance);

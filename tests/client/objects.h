@@ -37,6 +37,24 @@ inline Json a_training_job(const std::string& name, int nodes = 1) {
           {"spec", {{"nodes", nodes}, {"template", {{"spec", {{"containers", {trainer}}}}}}}}};
 }
 
+// About an object that there need not be.
+inline Json an_event(const std::string& name, const std::string& ns) {
+  return {{"metadata", {{"name", name}}},
+          {"regarding",
+           {{"apiVersion", contract::kApiVersion},
+            {"kind", contract::kKind},
+            {"namespace", ns},
+            {"name", "j"},
+            {"uid", "u"}}},
+          {"type", "Normal"},
+          {"reason", "Started"},
+          {"action", "Start"},
+          {"note", "words"},
+          {"reportingController", "test"},
+          {"reportingInstance", "test-0"},
+          {"eventTime", "2026-12-01T05:29:28.123000Z"}};
+}
+
 inline Json owned_by(Json object, const Json& owner) {
   object["metadata"]["ownerReferences"] = {{{"apiVersion", owner["apiVersion"]},
                                             {"kind", owner["kind"]},

@@ -14,18 +14,11 @@
 #include "operator/client/rest/credentials.h"
 #include "operator/client/rest/http_transport.h"
 #include "operator/client/rest/rate_limiter.h"
+#include "operator/client/rest/request_record.h"
 #include "operator/client/rest/rest_watch.h"
 #include "operator/client/rest/retry_policy.h"
 
 namespace coxswain {
-
-// One HTTP exchange, for metrics.
-struct RequestRecord {
-  std::string verb;      // get, list, watch, create, update, patch, delete: as the API's audit log names them
-  std::string resource;  // the plural, "/status" for that subresource
-  int code = 0;          // 0: no answer
-  std::chrono::steady_clock::duration latency{};  // of a watch: until its head
-};
 
 struct RestClientOptions {
   // The client's own limit; an API server's priority and fairness is the other one. Watches count as one.
