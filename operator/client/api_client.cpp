@@ -8,7 +8,7 @@ namespace resources {
 const Resource kPods{"", "v1", "pods", "Pod"};
 const Resource kServices{"", "v1", "services", "Service"};
 const Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
-const Resource kEvents{"", "v1", "events", "Event"};
+const Resource kEvents{"events.k8s.io", "v1", "events", "Event"};
 const Resource kNodes{"", "v1", "nodes", "Node"};
 const Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
 const Resource kTrainingJobs{contract::kGroup, contract::kVersion, contract::kPlural, contract::kKind};

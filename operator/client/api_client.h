@@ -32,8 +32,8 @@ namespace resources {
 extern const Resource kPods;
 extern const Resource kServices;
 extern const Resource kConfigMaps;
-extern const Resource kEvents;
-extern const Resource kNodes;  // has no namespace
+extern const Resource kEvents;  // of events.k8s.io
+extern const Resource kNodes;   // has no namespace
 extern const Resource kLeases;
 extern const Resource kTrainingJobs;
 }  // namespace resources

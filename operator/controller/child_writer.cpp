@@ -1,20 +1,14 @@
 #include "operator/controller/child_writer.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
-#include <functional>
 #include <thread>
 
 #include "contract/contract.h"
-#include "operator/api/parse.h"
 #include "operator/client/metadata.h"
 
 namespace coxswain {
 
 namespace {
-
-constexpr char kComponent[] = "coxswain-operator";
 
 const Resource& resource_of(const std::string& kind) {
   if (kind == "Service") return resources::kServices;
@@ -107,25 +101,6 @@ ActionResult run(ApiClient& api, const TrainingJob& job, const DeleteJob& remova
   return removed(answer, resource, job.metadata.name, removal.uid);
 }
 
-Json event_object(const TrainingJob& job, const Event& event, const std::string& name,
-                  const std::string& now) {
-  const ObjectMeta& meta = job.metadata;
-  return {{"metadata", {{"name", name}, {"namespace", meta.namespace_name}}},
-          {"involvedObject",
-           {{"apiVersion", contract::kApiVersion},
-            {"kind", contract::kKind},
-            {"namespace", meta.namespace_name},
-            {"name", meta.name},
-            {"uid", meta.uid}}},
-          {"type", event.type == EventType::kWarning ? "Warning" : "Normal"},
-          {"reason", event.reason},
-          {"message", event.message},
-          {"source", {{"component", kComponent}}},
-          {"firstTimestamp", now},
-          {"lastTimestamp", now},
-          {"count", 1}};
-}
-
 }  // namespace
 
 bool succeeded(const ActionResult& result) {
@@ -165,23 +140,6 @@ std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& 
   }
   threads.clear();  // joins
   return results;
-}
-
-void publish(ApiClient& api, const TrainingJob& job, const Event& event, TimePoint now) {
-  const std::string ns = job.metadata.namespace_name;
-  const size_t hash = std::hash<std::string>{}(job.metadata.uid + event.reason + event.message);
-  const std::string name = fmt::format("{}.{:016x}", job.metadata.name, hash);
-  const std::string time = format_time(now);
-  auto created = api.create(resources::kEvents, ns, event_object(job, event, name, time), {});
-  if (created) return;
-  if (created.error().already_exists()) {
-    if (auto before = api.get(resources::kEvents, ns, name)) {
-      const Json again = {{"count", before->value("count", 1) + 1}, {"lastTimestamp", time}};
-      if (api.merge_patch(resources::kEvents, ns, name, again, {})) return;
-    }
-  }
-  spdlog::warn("{}/{}: event {} could not be written: {}", ns, job.metadata.name, event.reason,
-               created.error().message);
 }
 
 }  // namespace coxswain

@@ -1,4 +1,4 @@
-// Carries out the actions of a Plan and publishes its events: the only place where children are written.
+// Carries out the actions of a Plan: the only place where children are written.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "operator/client/api_client.h"
-#include "operator/client/clock.h"
 #include "operator/reconcile/observed.h"
 #include "operator/reconcile/plan.h"
 
@@ -48,9 +47,5 @@ size_t alike(std::span<const Action> actions);
 // Each by a thread of its own; the results are in the actions' order.
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
                                              std::span<const Action> actions);
-
-// A v1 Event about the job; the same words again raise its count instead. Failures are not reported back: an
-// event lost is no harm to training.
-void publish(ApiClient& api, const TrainingJob& job, const Event& event, TimePoint now);
 
 }  // namespace coxswain

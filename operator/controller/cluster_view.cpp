@@ -87,6 +87,15 @@ ObjectStore* ClusterView::store(const Resource& resource, const std::string& ns)
   return const_cast<ObjectStore*>(std::as_const(*this).store(resource, ns));
 }
 
+ClusterView::Objects ClusterView::jobs() const {
+  Objects result;
+  for (const auto& [_, informer] : kinds_.at(resources::kTrainingJobs.plural)) {
+    const Objects jobs = std::as_const(*informer).store().all();
+    result.insert(result.end(), jobs.begin(), jobs.end());
+  }
+  return result;
+}
+
 ObjectStore::Object ClusterView::job(const ObjectKey& key) const {
   const ObjectStore* jobs = store(resources::kTrainingJobs, key.first);
   return jobs == nullptr ? nullptr : jobs->find(key);

@@ -43,6 +43,7 @@ class ClusterView {
   // Every kind has been listed once.
   bool synced() const;
 
+  Objects jobs() const;
   ObjectStore::Object job(const ObjectKey& key) const;  // null where there is none
   Objects pods(const std::string& ns, const std::string& job_uid) const;
   Objects services(const std::string& ns, const std::string& job_uid) const;

@@ -1,7 +1,5 @@
 #include "operator/controller/controller.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <exception>
 
@@ -16,6 +14,11 @@ namespace {
 // itself cannot hold the thread.
 constexpr int kPassesPerStep = 10000;
 
+ControllerObserver& no_observer() {
+  static ControllerObserver none;
+  return none;
+}
+
 }  // namespace
 
 Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, ControllerOptions options)
@@ -23,7 +26,9 @@ Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, Co
       progress_(progress),
       clock_(std::move(clock)),
       options_(std::move(options)),
-      queue_(clock_, {options_.retry_base, options_.retry_max}, options_.metrics),
+      observer_(options_.observer == nullptr ? no_observer() : *options_.observer),
+      queue_(clock_, {options_.retry_base, options_.retry_max}, &observer_),
+      events_(api, options_.events),
       view_(api, {options_.namespaces, options_.watch_nodes, options_.watch}, clock_,
             {.on_job = [this](const Json& before, const Json& after) { on_job(before, after); },
              .on_child = [this](const Json& before, const Json& after) { on_child(before, after); },
@@ -33,6 +38,7 @@ Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, Co
 // --- What wakes it
 
 void Controller::on_job(const Json& before, const Json& after) {
+  observer_.job_changed(before, after, clock_());
   if (job_needs_pass(before, after)) queue_.add(metadata::key(after.is_null() ? before : after));
 }
 
@@ -62,6 +68,7 @@ TimePoint Controller::step() {
     const auto key = queue_.try_get();
     if (!key) break;
     try_pass(*key);
+    events_.flush();
     queue_.done(*key);
   }
   return std::min(next, queue_.next_due());
@@ -71,6 +78,7 @@ void Controller::run(std::stop_token stop) {
   parallel_writes_ = options_.parallel_writes;
   std::vector<std::jthread> watches = view_.start();
   wait_until_synced(stop);
+  std::jthread events([this](std::stop_token enough) { events_.run(std::move(enough)); });
   std::vector<std::jthread> workers;
   if (!stop.stop_requested()) {
     for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
@@ -82,6 +90,8 @@ void Controller::run(std::stop_token stop) {
   queue_.shut_down();
   if (!queue_.wait_until_drained(options_.drain_limit)) queue_.drop_waiting();
   workers.clear();
+  events.request_stop();
+  events.join();
   // The watches last until here, so that the last passes still see what they have done.
   for (std::jthread& watch : watches) watch.request_stop();
 }

@@ -16,9 +16,10 @@
 #include "operator/client/clock.h"
 #include "operator/controller/child_writer.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/controller/controller_observer.h"
+#include "operator/controller/event_writer.h"
 #include "operator/controller/progress_log.h"
 #include "operator/controller/progress_reader.h"
-#include "operator/controller/work_queue.h"
 #include "operator/reconcile/reconcile.h"
 
 namespace coxswain {
@@ -42,7 +43,8 @@ struct ControllerOptions {
   int parallel_writes = 16;
   // When asked to stop, jobs that are due already are worked on for this long; a pass begun is finished.
   std::chrono::milliseconds drain_limit = std::chrono::seconds(10);
-  WorkQueueMetrics* metrics = nullptr;  // must outlive the controller
+  EventWriterOptions events;
+  ControllerObserver* observer = nullptr;  // must outlive the controller
 };
 
 // Either step(), from one thread and without any other (the in-process form, which a virtual clock can
@@ -86,25 +88,28 @@ class Controller {
   void forget(const Key& key);
 
   void try_pass(const Key& key);
-  void pass(const Key& key);
+  PassResult pass(const Key& key);
   Observed look(const TrainingJob& job, JobState& state, TimePoint now);
   void look_at_nodes(Observed& observed, const Key& key);
   void ask_progress(const TrainingJob& job, const ClusterView::Objects& pods, JobState& state, TimePoint now);
-  // False: the pass ends here and the job has been queued again.
-  bool write_status(const Key& key, const Json& object, const TrainingJobStatus& status);
-  bool write_children(const Key& key, JobState& state, const TrainingJob& job, const Plan& plan);
-  void settle(const Key& key, JobState& state, const ActionResult& result);
+  // A result: the pass ends here with it, and the job has been queued again.
+  std::optional<PassResult> write_status(const TrainingJob& job, const Json& object,
+                                         const TrainingJobStatus& status);
+  std::optional<PassResult> write_children(JobState& state, const TrainingJob& job, const Plan& plan);
+  std::optional<PassResult> settle(JobState& state, const TrainingJob& job, const ActionResult& result);
 
   ApiClient& api_;
   ProgressReader* progress_;
   const Clock clock_;
   const ControllerOptions options_;
+  ControllerObserver& observer_;
   int parallel_writes_ = 1;
 
   WorkQueue queue_;
   std::mutex mutex_;  // for states_ only, and to wait with
   std::condition_variable_any stopped_;
   std::map<Key, std::shared_ptr<JobState>> states_;
+  EventWriter events_;
   ClusterView view_;
 };
 

@@ -1,6 +1,4 @@
 // One pass over a job.
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <exception>
 #include <span>
@@ -19,30 +17,63 @@ bool creates(const Plan& plan) {
       plan.actions, [](const Action& action) { return std::holds_alternative<CreateChild>(action); });
 }
 
+bool creates_pods(const Plan& plan) {
+  return std::ranges::any_of(plan.actions, [](const Action& action) {
+    const auto* create = std::get_if<CreateChild>(&action);
+    return create != nullptr && create->kind == "Pod";
+  });
+}
+
+// An older one of the name may have yet to go: then that was not the last creation.
+bool has_all_pods(const TrainingJob& job, const Objects& pods) {
+  const auto of_attempt = [&](const auto& pod) { return observe_pod(*pod).attempt == job.status.attempt; };
+  return std::ranges::count_if(pods, of_attempt) >= job.spec.nodes;
+}
+
+JobRef ref(const TrainingJob& job) {
+  return {job.metadata.namespace_name, job.metadata.name, job.status.attempt};
+}
+
+WorkQueue::Key key_of(const TrainingJob& job) {
+  return {job.metadata.namespace_name, job.metadata.name};
+}
+
 }  // namespace
 
 // One job that can't be worked on is no reason for the others to stop.
 void Controller::try_pass(const Key& key) {
+  const auto begin = std::chrono::steady_clock::now();
+  PassResult result = PassResult::kError;
   try {
-    pass(key);
+    result = pass(key);
   } catch (const std::exception& error) {
-    spdlog::error("{}/{}: the pass failed: {}", key.first, key.second, error.what());
+    log_job(spdlog::level::err, {key.first, key.second, std::nullopt}, "the pass failed: {}", error.what());
     queue_.add_rate_limited(key);
   }
+  observer_.pass_ended(result, std::chrono::steady_clock::now() - begin);
 }
 
-void Controller::pass(const Key& key) {
+PassResult Controller::pass(const Key& key) {
   const ObjectStore::Object object = view_.job(key);
-  if (object == nullptr) return forget(key);
-  const TrainingJob job = parse_training_job(*object);
+  if (object == nullptr) {
+    forget(key);
+    return PassResult::kSuccess;
+  }
+  TrainingJob job = parse_training_job(*object);
   const std::shared_ptr<JobState> state = state_of(key, job.metadata.uid);
   const TimePoint now = clock_();
   const Observed observed = look(job, *state, now);
   const Plan plan = reconcile(job, observed, now, options_.settings);
-  if (plan.status && !write_status(key, *object, *plan.status)) return;
-  const bool carried_out = write_children(key, *state, job, plan);
-  for (const Event& event : plan.events) publish(api_, job, event, now);
-  if (!carried_out) return;
+  if (plan.status) {
+    if (const auto ends = write_status(job, *object, *plan.status)) return *ends;
+    job.status = *plan.status;
+  }
+  const auto refused = write_children(*state, job, plan);
+  for (const Event& event : plan.events) events_.publish(job, event, now);
+  if (refused) return *refused;
+  if (creates_pods(plan) && has_all_pods(job, view_.pods(key.first, job.metadata.uid))) {
+    observer_.pods_created(job, clock_());
+  }
   if (creates(plan) && !state->rejections.empty()) {
     state->rejections.clear();
     queue_.add(key);  // so that the status no longer says what was refused
@@ -52,7 +83,9 @@ void Controller::pass(const Key& key) {
   } else {
     queue_.add_at(key, state->retry_creation);
   }
-  if (plan.requeue_after) queue_.add_at(key, now + *plan.requeue_after);
+  if (!plan.requeue_after) return PassResult::kSuccess;
+  queue_.add_at(key, now + *plan.requeue_after);
+  return PassResult::kRequeueAfter;
 }
 
 Observed Controller::look(const TrainingJob& job, JobState& state, TimePoint now) {
@@ -97,33 +130,36 @@ void Controller::ask_progress(const TrainingJob& job, const ClusterView::Objects
   }
 }
 
-bool Controller::write_status(const Key& key, const Json& object, const TrainingJobStatus& status) {
+std::optional<PassResult> Controller::write_status(const TrainingJob& job, const Json& object,
+                                                   const TrainingJobStatus& status) {
+  const Key key = key_of(job);
   Json next = object;
   next["status"] = status_to_json(status);
-  if (next == object) return true;
+  if (next == object) return std::nullopt;
   auto written = api_.update_status(resources::kTrainingJobs, key.first, next, {});
   if (written) {
     view_.remember(resources::kTrainingJobs, std::move(*written));
-    return true;
+    return std::nullopt;
   }
-  if (written.error().not_found()) return false;  // deleted meanwhile: the watch will say so
+  if (written.error().not_found()) return PassResult::kSuccess;  // deleted meanwhile: the watch will say so
   if (written.error().conflict()) {
     // Whoever wrote meanwhile may have changed what this pass decided on: look at everything again.
     auto fresh = api_.get(resources::kTrainingJobs, key.first, key.second);
     if (fresh && metadata::resource_version(*fresh) != metadata::resource_version(object)) {
       view_.remember(resources::kTrainingJobs, std::move(*fresh));
       queue_.add(key);
-      return false;
+      return PassResult::kRequeue;
     }
   }
-  spdlog::warn("{}/{}: status could not be written: {}", key.first, key.second, written.error().message);
+  warn_job(ref(job), "status could not be written: {}", written.error().message);
   queue_.add_rate_limited(key);
-  return false;
+  return PassResult::kError;
 }
 
 // A first one alone, then twice as many with each batch: what would be refused is refused once, not for every
 // pod.
-bool Controller::write_children(const Key& key, JobState& state, const TrainingJob& job, const Plan& plan) {
+std::optional<PassResult> Controller::write_children(JobState& state, const TrainingJob& job,
+                                                     const Plan& plan) {
   const std::span<const Action> actions(plan.actions);
   size_t batch = 1;
   for (size_t begin = 0; begin < actions.size();) {
@@ -133,40 +169,39 @@ bool Controller::write_children(const Key& key, JobState& state, const TrainingJ
     const ActionResult* failed = nullptr;
     for (const ActionResult& result : results) {
       if (succeeded(result)) {
-        settle(key, state, result);
+        settle(state, job, result);
       } else if (failed == nullptr) {
         failed = &result;
       }
     }
-    if (failed != nullptr) {
-      settle(key, state, *failed);
-      return false;
-    }
+    if (failed != nullptr) return settle(state, job, *failed);
     begin += count;
     batch = std::min<size_t>(2 * batch, static_cast<size_t>(parallel_writes_));
   }
-  return true;
+  return std::nullopt;
 }
 
-void Controller::settle(const Key& key, JobState& state, const ActionResult& result) {
+std::optional<PassResult> Controller::settle(JobState& state, const TrainingJob& job,
+                                             const ActionResult& result) {
+  const Key key = key_of(job);
   if (const auto* done = std::get_if<ActionDone>(&result)) {
     if (!done->object.is_null()) view_.remember(done->resource, done->object);
-    return;
+    return std::nullopt;
   }
   if (const auto* gone = std::get_if<ActionGone>(&result)) {
     view_.forget(gone->resource, {key.first, gone->name}, gone->uid);
-    return;
+    return std::nullopt;
   }
   if (std::holds_alternative<ActionWaits>(result)) {
     // The watch tells when it is gone; the timer is for a pod whose end was missed.
     queue_.add_at(key, clock_() + options_.settings.force_delete_after);
-    return;
+    return std::nullopt;
   }
   if (const auto* conflict = std::get_if<ActionConflicts>(&result)) {
     state.conflicts = {conflict->conflict};
     state.retry_creation = clock_() + name_retry(conflict->conflict, options_.settings);
     queue_.add(key);
-    return;
+    return PassResult::kRequeue;
   }
   if (const auto* rejected = std::get_if<ActionRejected>(&result)) {
     Rejection rejection = rejected->rejection;
@@ -174,11 +209,12 @@ void Controller::settle(const Key& key, JobState& state, const ActionResult& res
     if (!state.rejections.empty()) rejection.times = state.rejections.front().times + 1;
     state.rejections = {std::move(rejection)};
     queue_.add(key);  // so that the status says what was refused
-    return;
+    return PassResult::kRequeue;
   }
   queue_.add_rate_limited(key);
   const auto& unanswered = std::get<ActionUnanswered>(result);
-  spdlog::warn("{}/{}: a write got no answer: {}", key.first, key.second, unanswered.error.message);
+  warn_job(ref(job), "a write got no answer: {}", unanswered.error.message);
+  return PassResult::kError;
 }
 
 }  // namespace coxswain

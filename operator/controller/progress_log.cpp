@@ -1,12 +1,11 @@
 #include "operator/controller/progress_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <thread>
 
+#include "operator/logging/job_log.h"
 #include "operator/reconcile/hang.h"
 
 namespace coxswain {
@@ -30,14 +29,15 @@ std::vector<Asked> to_be_asked(const TrainingJob& job, const Objects& pods, bool
   return asked;
 }
 
-void read_all(ProgressReader& reader, int parallel, std::vector<Asked>& asked) {
+void read_all(ProgressReader& reader, int parallel, const TrainingJob& job, std::vector<Asked>& asked) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     for (size_t i = next++; i < asked.size(); i = next++) {
       try {
         asked[i].answer = reader.read(*asked[i].object);
       } catch (const std::exception& error) {
-        spdlog::warn("pod {}: asking its agent failed: {}", asked[i].pod.name, error.what());
+        warn_job({job.metadata.namespace_name, job.metadata.name, job.status.attempt},
+                 "the agent of pod {} could not be asked: {}", asked[i].pod.name, error.what());
       }
     }
   };
@@ -61,7 +61,7 @@ bool ProgressLog::ask(ProgressReader& reader, int parallel, const TrainingJob& j
   std::vector<Asked> asked = to_be_asked(job, pods, everyone);
   if (asked.empty()) return false;
   asked_ = now;
-  read_all(reader, parallel, asked);
+  read_all(reader, parallel, job, asked);
   agents_.clear();
   for (const Asked& one : asked) {
     take(job, one.pod, one.answer, now);

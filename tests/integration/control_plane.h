@@ -109,6 +109,8 @@ class ControlPlane {
   void wait_until_ready();  // throws after a minute
 
   int api_server_port() const { return api_port_; }
+  // Plain HTTP: etcd's JSON gateway, for what only its history tells.
+  int etcd_port() const { return etcd_port_; }
   // Of etcd, the API server, the controller-manager: 0 where it isn't running. For resident memory and the
   // like.
   pid_t api_server_pid() const { return api_server_.pid(); }

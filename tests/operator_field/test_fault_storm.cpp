@@ -203,9 +203,9 @@ class FaultStorm {
     std::string text;
     const std::vector<Json> events = cluster_.api.list(kEvents, kNs, {})->items;
     for (const Json& event : events) {
-      if (event["involvedObject"]["name"] != name) continue;
-      text += "\n" + event["lastTimestamp"].get<std::string>() + " " + event["reason"].get<std::string>() +
-              ": " + event["message"].get<std::string>();
+      if (event["regarding"]["name"] != name) continue;
+      text += "\n" + event["eventTime"].get<std::string>() + " " + event["reason"].get<std::string>() + ": " +
+              event["note"].get<std::string>();
     }
     return text;
   }

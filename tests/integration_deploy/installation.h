@@ -1,0 +1,32 @@
+// The operator as deploy/ installs it, without its pods: tests start the program themselves, as the account
+// that the manifests make.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/integration/control_plane.h"
+
+namespace coxswain::testing {
+
+extern const char kOperatorNamespace[];
+extern const char kOperatorAccount[];
+extern const char kOperatorUser[];  // as the API server knows the account
+
+// What `kubectl kustomize deploy/OVERLAY` makes of it. Throws with kubectl's words where it can't.
+std::vector<Json> render(const ControlPlane& plane, const std::string& overlay);
+const Json& only(const std::vector<Json>& manifests, const std::string& kind, const std::string& name);
+
+// kubectl apply -k deploy/OVERLAY. Throws with kubectl's words.
+void install(const ControlPlane& plane, const std::string& overlay);
+
+// A program of this build: "coxswain-operator".
+std::string built_program(const std::string& name);
+
+// `flags` are added to those that every test needs.
+Daemon start_operator(const std::string& kubeconfig, const std::vector<std::string>& flags,
+                      const std::filesystem::path& log,
+                      const std::map<std::string, std::string>& environment = {});
+
+}  // namespace coxswain::testing
