@@ -31,6 +31,9 @@ if(COXSWAIN_SANITIZE)
   add_compile_options(-fsanitize=${COXSWAIN_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${COXSWAIN_SANITIZE})
 endif()
+if(COXSWAIN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # coxswain_library(NAME source...): a static library that links no LibTorch.
 function(coxswain_library name)

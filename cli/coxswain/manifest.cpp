@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "contract/contract.h"
+#include "operator/api/json_input.h"
 #include "operator/api/parse.h"
 #include "runtime/config/parse.h"
 
@@ -104,6 +105,7 @@ Result<Json> load_training_job(const std::string& path) {
 }
 
 Result<void> apply_setting(Json& job, const std::string& setting) {
+  if (not_utf8_at(setting)) return bad_input("--set: the words after it are not UTF-8 text");
   auto split = split_setting(setting);
   if (!split) return tl::unexpected(split.error());
   auto value = load_yaml(split->value, "--set " + setting);

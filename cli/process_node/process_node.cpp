@@ -14,6 +14,7 @@
 #include "cli/process_node/pod_status.h"
 #include "cli/process_node/pod_volumes.h"
 #include "contract/contract.h"
+#include "operator/api/json_input.h"
 #include "operator/api/parse.h"
 #include "operator/reconcile/observed.h"
 #include "runtime/launch/available_cpus.h"
@@ -402,7 +403,7 @@ std::optional<Json> LocalProgressReader::read(const Json& pod) {
   client.set_read_timeout(1, 0);
   const auto answer = client.Get("/progress");
   if (!answer || answer->status != 200) return std::nullopt;
-  Json parsed = Json::parse(answer->body, nullptr, false);
+  Json parsed = parse_json(answer->body);
   if (parsed.is_discarded()) return std::nullopt;
   return parsed;
 }

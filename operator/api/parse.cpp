@@ -1,5 +1,6 @@
 #include "operator/api/parse.h"
 
+#include "operator/api/json_input.h"
 #include "operator/api/schema.h"
 
 namespace coxswain {
@@ -22,11 +23,11 @@ void read(const Json& object, const char* key, bool& out) {
 }
 
 void read(const Json& object, const char* key, int64_t& out) {
-  if (const Json& value = member(object, key); value.is_number_integer()) out = value.get<int64_t>();
+  if (const auto number = whole_number(member(object, key))) out = *number;
 }
 
 void read(const Json& object, const char* key, std::optional<int64_t>& out) {
-  if (const Json& value = member(object, key); value.is_number_integer()) out = value.get<int64_t>();
+  if (const auto number = whole_number(member(object, key))) out = number;
 }
 
 void read(const Json& object, const char* key, std::optional<TimePoint>& out) {

@@ -24,8 +24,9 @@ std::string format_time(TimePoint time) {
 std::optional<TimePoint> parse_time(const std::string& text) {
   static const std::regex form(
       R"((\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d)))");
+  constexpr size_t kLongest = 64;  // std::regex recurses over its text
   std::smatch part;
-  if (!std::regex_match(text, part, form)) return std::nullopt;
+  if (text.size() > kLongest || !std::regex_match(text, part, form)) return std::nullopt;
   auto number = [&part](size_t i) { return std::stoi(part[i].str()); };
   const std::chrono::year_month_day date{std::chrono::year(number(1)), std::chrono::month(number(2)),
                                          std::chrono::day(number(3))};
@@ -34,9 +35,14 @@ std::optional<TimePoint> parse_time(const std::string& text) {
                    std::chrono::minutes(number(5)) + std::chrono::seconds(number(6));
   if (part[7].matched) time += Duration(std::llround(std::stod("0" + part[7].str()) * 1000));
   if (part[8].matched) {
+    if (number(9) > 23 || number(10) > 59) return std::nullopt;
     const auto offset = std::chrono::hours(number(9)) + std::chrono::minutes(number(10));
     time += part[8].str() == "+" ? -offset : offset;
   }
+  // By its offset it may lie where no text of this form can name it.
+  static const TimePoint first = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);
+  static const TimePoint end = std::chrono::sys_days(std::chrono::year(10000) / 1 / 1);
+  if (time < first || time >= end) return std::nullopt;
   return time;
 }
 

@@ -14,6 +14,8 @@ namespace coxswain {
 
 enum class FieldType { kObject, kArray, kString, kInteger, kNumber, kBoolean, kQuantity /* int or string */ };
 
+struct Property;
+
 // A node of a structural schema. Unset bounds don't apply.
 struct Schema {
   FieldType type = FieldType::kObject;
@@ -26,9 +28,14 @@ struct Schema {
   std::vector<std::string> enumeration;
   std::vector<std::string> required;
   std::string list_map_key;  // of an array: items are unique by this property
-  std::vector<std::pair<std::string, Schema>> properties;
+  std::vector<Property> properties;
   std::vector<Schema> items;       // of an array: exactly one
   std::vector<Schema> additional;  // additionalProperties of an object: one at most
+};
+
+struct Property {
+  std::string name;
+  Schema schema;
 };
 
 // Schema of the whole object (apiVersion, kind, metadata, spec, status). Built once; lives as long as the

@@ -120,12 +120,12 @@ class Checker {
 
   static bool is_property(const Schema& schema, const std::string& name) {
     return std::any_of(schema.properties.begin(), schema.properties.end(),
-                       [&](const auto& property) { return property.first == name; });
+                       [&](const auto& property) { return property.name == name; });
   }
 
   void report_unknown(const Schema& schema, const std::string& name, const std::string& prefix) {
     std::vector<std::string> names;
-    for (const auto& property : schema.properties) names.push_back(property.first);
+    for (const auto& property : schema.properties) names.push_back(property.name);
     const std::string near = nearest_name(name, names);
     add(prefix + name, "is not a field" + (near.empty() ? ": the fields here are " + join(names)
                                                         : "; did you mean " + near + "?"));

@@ -9,7 +9,7 @@
 
 namespace coxswain {
 
-using Properties = std::vector<std::pair<std::string, Schema>>;
+using Properties = std::vector<Property>;
 
 inline constexpr int64_t kMaxInt = 2147483647;
 

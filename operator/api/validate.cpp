@@ -30,8 +30,8 @@ void check_kind(const Json& object, std::vector<Problem>& problems) {
 
 const Schema& property(const Schema& schema, const std::string& name) {
   return std::find_if(schema.properties.begin(), schema.properties.end(),
-                      [&](const auto& entry) { return entry.first == name; })
-      ->second;
+                      [&](const auto& entry) { return entry.name == name; })
+      ->schema;
 }
 
 // generateName is an API server's business: the name is checked when there is one.

@@ -1,6 +1,7 @@
 // YAML text → JSON by the core schema of YAML 1.2, in which `no` is a string and `1e-5` a number.
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <regex>
 
+#include "operator/api/json_input.h"
 #include "operator/api/parse.h"
 
 namespace coxswain {
@@ -148,6 +150,10 @@ std::string located(const std::string& name, int line, const std::string& messag
 }  // namespace
 
 Result<std::vector<Json>> load_yaml(std::string_view text, const std::string& name) {
+  if (const auto at = not_utf8_at(text)) {
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*at), '\n');
+    return bad_input(located(name, static_cast<int>(line), "is not UTF-8 text; save it in that encoding"));
+  }
   try {
     std::vector<Json> documents;
     for (const YAML::Node& node : YAML::LoadAll(std::string(text))) {

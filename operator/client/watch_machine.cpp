@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/api/json_input.h"
 #include "operator/client/metadata.h"
 #include "operator/client/resource_version.h"
 
@@ -24,12 +25,13 @@ bool ends_initial_events(const Json& object) {
 ApiError error_of(const Json& status) {
   ApiError error{500, "", "", std::nullopt};
   if (!status.is_object()) return error;
-  if (const auto code = status.find("code"); code != status.end() && code->is_number_integer()) {
-    error.code = code->get<int>();
+  if (const auto code = status.find("code"); code != status.end()) {
+    const int64_t number = whole_number(*code).value_or(0);
+    if (number >= 100 && number <= 599) error.code = static_cast<int>(number);
   }
   const auto retry = Json::json_pointer("/details/retryAfterSeconds");
-  if (status.contains(retry) && status.at(retry).is_number_integer()) {
-    error.retry_after = std::chrono::seconds(std::clamp<int64_t>(status.at(retry).get<int64_t>(), 0, 3600));
+  if (const auto asked = whole_number(status.value(retry, Json()))) {
+    error.retry_after = std::chrono::seconds(std::clamp<int64_t>(*asked, 0, 3600));
   }
   return error;
 }

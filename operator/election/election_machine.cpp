@@ -2,17 +2,19 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "operator/api/json_input.h"
 #include "operator/client/metadata.h"
 
 namespace coxswain {
 
 namespace {
 
-const auto kHolder = "/spec/holderIdentity"_json_pointer;
-const auto kSeconds = "/spec/leaseDurationSeconds"_json_pointer;
-const auto kTransitions = "/spec/leaseTransitions"_json_pointer;
+constexpr int64_t kReleasedSeconds = 1;          // what client-go writes into a lease that it hands over
+constexpr int64_t kLongestSeconds = 24 * 3600L;  // nobody is waited for longer, whatever was written
 
 // metav1.MicroTime.
 std::string micro_time(TimePoint time) {
@@ -22,14 +24,30 @@ std::string micro_time(TimePoint time) {
 }
 
 // Anybody may have written the lease: a field of another type counts as absent.
-std::string holder_of(const Json& lease) {
-  if (!lease.is_object() || !lease.contains(kHolder) || !lease.at(kHolder).is_string()) return "";
-  return lease.at(kHolder).get<std::string>();
+const Json& spec_field(const Json& lease, const char* field) {
+  static const Json null;
+  if (!lease.is_object() || !lease.contains("spec") || !lease["spec"].is_object()) return null;
+  const auto found = lease["spec"].find(field);
+  return found == lease["spec"].end() ? null : *found;
 }
 
-int64_t number_of(const Json& lease, const Json::json_pointer& field) {
-  if (!lease.is_object() || !lease.contains(field) || !lease.at(field).is_number_integer()) return 0;
-  return lease.at(field).get<int64_t>();
+std::string holder_of(const Json& lease) {
+  const Json& holder = spec_field(lease, "holderIdentity");
+  return holder.is_string() ? holder.get<std::string>() : "";
+}
+
+int64_t seconds_of(const Json& lease) {
+  return std::clamp<int64_t>(whole_number(spec_field(lease, "leaseDurationSeconds")).value_or(0), 0,
+                             kLongestSeconds);
+}
+
+int64_t transitions_of(const Json& lease) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() - 1;
+  return std::clamp<int64_t>(whole_number(spec_field(lease, "leaseTransitions")).value_or(0), 0, kMost);
+}
+
+bool is_handed_over(const Json& lease) {
+  return holder_of(lease).empty() && seconds_of(lease) == kReleasedSeconds;
 }
 
 }  // namespace
@@ -42,14 +60,6 @@ SteadyTime ElectionMachine::leads_until() const {
 
 std::string ElectionMachine::holder() const {
   return holder_of(lease_);
-}
-
-bool ElectionMachine::held_by_other(SteadyTime now) const {
-  const std::string holder = holder_of(lease_);
-  if (holder.empty() || holder == settings_.identity) return false;
-  const int64_t seconds = number_of(lease_, kSeconds);
-  const Duration duration = seconds > 0 ? Duration(std::chrono::seconds(seconds)) : settings_.lease_duration;
-  return now < changed_ + duration;
 }
 
 ElectionAction ElectionMachine::turn(SteadyTime now, TimePoint wall) {
@@ -71,22 +81,32 @@ ElectionAction ElectionMachine::ask_for_lease(SteadyTime now, TimePoint wall) {
                       {"metadata", {{"name", settings_.lease_name}, {"namespace", settings_.namespace_name}}}}
                : lease_;
   if (!lease["spec"].is_object()) lease["spec"] = Json::object();
+  lease["spec"]["leaseDurationSeconds"] =
+      std::chrono::ceil<std::chrono::seconds>(settings_.lease_duration).count();
+  placing_ = missing_ && seen_ && leadership_ != Leadership::kLeading;
+  if (placing_) return CreateLease{std::move(lease)};
   const std::string time = micro_time(wall);
   if (holder_of(lease) != settings_.identity) {
-    lease[kTransitions] = missing_ ? 0 : number_of(lease, kTransitions) + 1;
+    lease["spec"]["leaseTransitions"] = missing_ ? 0 : transitions_of(lease) + 1;
     lease["spec"]["acquireTime"] = time;
   }
-  lease[kHolder] = settings_.identity;
-  lease[kSeconds] = std::chrono::floor<std::chrono::seconds>(settings_.lease_duration).count();
+  lease["spec"]["holderIdentity"] = settings_.identity;
   lease["spec"]["renewTime"] = time;
   if (missing_) return CreateLease{std::move(lease)};
   return UpdateLease{std::move(lease)};
 }
 
 void ElectionMachine::take_note(Json lease, SteadyTime now) {
-  if (metadata::uid(lease) != metadata::uid(lease_) ||
-      metadata::resource_version(lease) != metadata::resource_version(lease_) || lease_.is_null()) {
-    changed_ = now;
+  const bool known = std::exchange(seen_, true);
+  const bool changed = lease_.is_null() || metadata::uid(lease) != metadata::uid(lease_) ||
+                       metadata::resource_version(lease) != metadata::resource_version(lease_);
+  const std::string holder = holder_of(lease);
+  if (is_handed_over(lease)) {
+    others_until_ = now;
+  } else if (changed && holder != settings_.identity && (known || !holder.empty())) {
+    // Also where it names nobody any more: its holder hasn't done that, and may not know it yet.
+    const Duration said = std::chrono::seconds(seconds_of(lease));
+    others_until_ = std::max(others_until_, now + std::max(said, settings_.lease_duration));
   }
   lease_ = std::move(lease);
   missing_ = false;
@@ -96,6 +116,9 @@ void ElectionMachine::handle(ApiResult<Json> answer, SteadyTime now, double jitt
   const auto more =
       Duration(static_cast<int64_t>(static_cast<double>(settings_.retry_period.count()) * jitter / 5));
   const Duration pause = settings_.retry_period + more;
+  // Told to others already, by the clock: a late answer doesn't bring it back.
+  if (leadership_ == Leadership::kLeading && now >= leads_until()) leadership_ = Leadership::kLost;
+  if (leadership_ == Leadership::kLost) return;
   if (reading_) {
     handle_read(std::move(answer), now, pause);
   } else {
@@ -104,41 +127,47 @@ void ElectionMachine::handle(ApiResult<Json> answer, SteadyTime now, double jitt
 }
 
 void ElectionMachine::handle_read(ApiResult<Json> answer, SteadyTime now, Duration pause) {
+  due_ = now + pause;
+  if (!answer && !answer.error().not_found()) return;
   if (answer) {
     take_note(std::move(*answer), now);
-    if (held_by_other(now)) {
-      // The lease is somebody else's now, and not since it ran out: only a person can have done that.
-      if (leadership_ == Leadership::kLeading) leadership_ = Leadership::kLost;
-      due_ = now + pause;
+    const std::string holder = holder_of(lease_);
+    // A leader that finds another one's name: it was too late, or somebody wants it to end.
+    if (leadership_ == Leadership::kLeading && !holder.empty() && holder != settings_.identity) {
+      leadership_ = Leadership::kLost;
       return;
     }
-    fresh_ = true;  // and due: it is free, or ours
-  } else if (answer.error().not_found()) {
-    missing_ = true;
-    fresh_ = true;
   } else {
-    due_ = now + pause;
+    lease_ = nullptr;
+    missing_ = true;
   }
+  fresh_ = missing_ || leadership_ == Leadership::kLeading || now >= others_until_;
+  if (fresh_) due_ = now;
 }
 
 void ElectionMachine::handle_write(ApiResult<Json> answer, SteadyTime now, Duration pause) {
   due_ = now + pause;
-  if (answer) {
-    take_note(std::move(*answer), now);
+  if (answer) take_note(std::move(*answer), now);
+  if (answer && !placing_ && now < asked_ + settings_.renew_deadline) {
     renewed_ = asked_;
     leadership_ = Leadership::kLeading;
+    hurried_ = false;
     return;
   }
   // Somebody has written meanwhile, or it was our own write whose answer was lost: a look will tell.
   fresh_ = false;
+  const bool stale = !answer && (answer.error().code == 409 || answer.error().not_found());
+  if (leadership_ == Leadership::kLeading && stale && !std::exchange(hurried_, true)) due_ = now;
 }
 
-std::optional<UpdateLease> ElectionMachine::release(TimePoint wall) {
-  if (leadership_ != Leadership::kLeading || holder_of(lease_) != settings_.identity) return std::nullopt;
-  leadership_ = Leadership::kLost;
-  Json lease = lease_;
-  lease[kHolder] = "";
-  lease[kSeconds] = 1;
+bool ElectionMachine::step_down() {
+  return std::exchange(leadership_, Leadership::kLost) == Leadership::kLeading;
+}
+
+std::optional<UpdateLease> ElectionMachine::handover(Json lease, TimePoint wall) const {
+  if (holder_of(lease) != settings_.identity) return std::nullopt;
+  lease["spec"]["holderIdentity"] = "";
+  lease["spec"]["leaseDurationSeconds"] = kReleasedSeconds;
   lease["spec"]["renewTime"] = lease["spec"]["acquireTime"] = micro_time(wall);
   return UpdateLease{std::move(lease)};
 }

@@ -2,11 +2,16 @@
 // it, as a pure state machine with the semantics of client-go's leaderelection. A driver asks it what to do
 // (turn), does that, and tells it what came (handle).
 //
-// Note [One leader]: a candidate takes a lease over only when it has seen it unchanged for the whole
-// lease_duration, by its own steady clock; what time others write into it is for people. A leader counts from
-// the moment at which it *asked* for its last renewal, which is before anybody can have seen it, and only for
-// renew_deadline, which is shorter. So at no time do two believe that they lead, whatever their wall clocks
-// say, as long as their steady clocks run at about one speed.
+// Note [One leader]: a candidate takes a lease over only when it has seen it unchanged for as long as its
+// holder may believe in it (its own lease_duration, or what the lease says where that is longer), by its own
+// clock; what time others write into it is for people. A leader counts from the moment at which it *asked*
+// for its last renewal, which is before anybody can have seen it, and only for renew_deadline, which is
+// shorter. So at no time do two believe that they lead, whatever their wall clocks say, as long as their own
+// clocks run at about one speed. A person who deletes the lease, empties it or shortens it changes nothing of
+// that: a lease without a holder that was not handed over is waited for as well, and in place of one that
+// vanished a candidate puts an empty one, which its leader, if it lives, takes back. What can't be ruled out:
+// somebody names another holder by hand, or a candidate starts (and so knows of no lease) in the moment
+// between a lease's deletion and its leader's next renewal; then there may be two until that renewal.
 #pragma once
 
 #include <chrono>
@@ -51,27 +56,30 @@ class ElectionMachine {
   // Who holds the lease, as last seen; "" nobody.
   std::string holder() const;
   // The lease has been read or written: the API server answers.
-  bool has_seen_lease() const { return !lease_.is_null(); }
+  bool has_seen_lease() const { return !lease_.is_null() || missing_; }
 
-  // What hands the lease over at once; none where it isn't ours.
-  std::optional<UpdateLease> release(TimePoint wall);
+  // Leads no more. False: it didn't.
+  bool step_down();
+  // After that: what hands `lease`, as it is now, over at once; none where it isn't ours.
+  std::optional<UpdateLease> handover(Json lease, TimePoint wall) const;
 
  private:
-  bool held_by_other(SteadyTime now) const;
   ElectionAction ask_for_lease(SteadyTime now, TimePoint wall);
   void take_note(Json lease, SteadyTime now);
+  void take_note_of_absence(SteadyTime now);
   void handle_read(ApiResult<Json> answer, SteadyTime now, Duration pause);
   void handle_write(ApiResult<Json> answer, SteadyTime now, Duration pause);
 
   ElectionSettings settings_;
   Leadership leadership_ = Leadership::kWaiting;
-  Json lease_;            // as last seen; null: none yet
-  SteadyTime changed_{};  // when it was first seen as it is
-  SteadyTime asked_{};    // when the write under way was begun
-  SteadyTime renewed_{};  // when the last write that succeeded was begun
+  Json lease_;                 // as last seen; null: none yet
+  SteadyTime others_until_{};  // until when another one may believe that it leads
+  SteadyTime asked_{};         // when the write under way was begun
+  SteadyTime renewed_{};       // when the last write that succeeded was begun
   SteadyTime due_{};
   bool fresh_ = false;    // lease_ is worth writing over
   bool missing_ = false;  // there is none
+  bool hurried_ = false;  // looked again at once since the last write that succeeded; once is enough
   bool reading_ = false;  // the action under way is a read
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contract/contract.h"
+#include "operator/api/json_input.h"
 #include "operator/api/parse.h"
 #include "operator/reconcile/render.h"
 
@@ -26,8 +27,7 @@ std::optional<TimePoint> time(const Json& object, const char* key) {
 }
 
 int64_t integer(const Json& object, const char* key) {
-  const Json& value = at(object, key);
-  return value.is_number() ? value.get<int64_t>() : 0;
+  return whole_number(at(object, key)).value_or(0);
 }
 
 // A label that holds a number; -1 where it doesn't.
@@ -117,9 +117,14 @@ std::optional<double> real(const Json& object, const char* key) {
 }
 
 std::optional<int64_t> whole(const Json& object, const char* key) {
-  const Json& value = at(object, key);
-  if (value.is_number_integer()) return value.get<int64_t>();
-  return std::nullopt;
+  return whole_number(at(object, key));
+}
+
+// Any program may answer on the agent's port: counts below zero are none, and their differences might not
+// fit.
+std::optional<int64_t> count(const Json& object, const char* key) {
+  const auto number = whole(object, key);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace
@@ -189,17 +194,17 @@ Observed observe(const TrainingJob& job, const Objects& pods, const Objects& ser
 
 std::optional<Progress> parse_progress(const Json& answer, int64_t attempt) {
   const Json& worker = rank_zero(answer);
-  const auto step = whole(worker, "step");
+  const auto step = count(worker, "step");
   if (whole(answer, "attempt") != attempt || !step) return std::nullopt;
   Progress progress;
   progress.step = *step;
-  progress.total_steps = whole(worker, "total_steps");
+  progress.total_steps = count(worker, "total_steps");
   progress.epoch = real(worker, "epoch");
   progress.loss = real(worker, "loss");
   // JSON has no NaN: a step without a number for its loss had none.
   if (!progress.loss && worker.contains("loss")) progress.loss = std::numeric_limits<double>::quiet_NaN();
   progress.tokens_per_second = real(worker, "tokens_per_second");
-  progress.last_checkpoint_step = whole(answer, "last_checkpoint_step");
+  progress.last_checkpoint_step = count(answer, "last_checkpoint_step");
   return progress;
 }
 
@@ -208,7 +213,7 @@ std::optional<std::vector<RankPosition>> parse_positions(const Json& answer, int
   std::vector<RankPosition> ranks;
   for (const Json& worker : at(answer, "workers")) {
     if (const auto rank = whole(worker, "rank")) {
-      ranks.push_back({*rank, text(worker, "phase"), whole(worker, "step")});
+      ranks.push_back({*rank, text(worker, "phase"), count(worker, "step")});
     }
   }
   return ranks;

@@ -12,7 +12,8 @@ std::string number(const std::optional<double>& value, const char* format) {
   if (std::isnan(*value)) return "NaN";
   if (std::isinf(*value)) return *value > 0 ? "Inf" : "-Inf";
   char text[64];
-  std::snprintf(text, sizeof text, format, *value);
+  constexpr double kLongest = 1e15;  // beyond, fixed notation wouldn't fit
+  std::snprintf(text, sizeof text, std::abs(*value) < kLongest ? format : "%.6g", *value);
   return text;
 }
 

@@ -29,6 +29,9 @@ constexpr StepNumber kStepNumbers[] = {
 std::optional<int64_t> integer_in(const nlohmann::json& event, const char* name) {
   const auto found = event.find(name);
   if (found == event.end() || !found->is_number_integer()) return std::nullopt;
+  // A larger one than fits would come out negative.
+  if (found->is_number_unsigned() && found->get<uint64_t>() > std::numeric_limits<int64_t>::max())
+    return std::nullopt;
   return found->get<int64_t>();
 }
 

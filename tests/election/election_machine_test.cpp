@@ -125,6 +125,126 @@ TEST_F(Candidate, WaitsAsLongAsTheHolderSaid) {
   EXPECT_EQ(turn(), "rest 2000");
 }
 
+TEST_F(Candidate, WaitsItsOwnTimeWhereTheLeaseSaysLess) {
+  for (const int shortened : {1, 0, -5}) {
+    machine_ = ElectionMachine(settings());
+    EXPECT_EQ(turn(), "read");
+    answer(lease_of("other", 7, shortened));
+    pass(milliseconds(14'900));
+    EXPECT_EQ(turn(), "read");
+    answer(lease_of("other", 7, shortened));
+    EXPECT_EQ(turn(), "rest 2000") << shortened;
+    pass(seconds(2));
+    EXPECT_EQ(turn(), "read");
+    answer(lease_of("other", 7, shortened));
+    EXPECT_EQ(turn(), "update") << shortened;
+  }
+}
+
+TEST_F(Candidate, WaitsADayAtMost) {
+  EXPECT_EQ(turn(), "read");
+  Json lease = lease_of("other", 7);
+  lease["spec"]["leaseDurationSeconds"] = std::numeric_limits<int64_t>::max();
+  lease["spec"]["leaseTransitions"] = std::numeric_limits<uint64_t>::max();
+  answer(lease);
+  pass(std::chrono::hours(24));
+  EXPECT_EQ(turn(), "read");
+  answer(lease);
+  EXPECT_EQ(turn(), "update");
+  EXPECT_EQ(written()["spec"]["leaseTransitions"], 1);  // int32 in the API
+}
+
+// Whoever deletes the lease or empties it by hand does not stop its leader at once.
+TEST_F(Candidate, InPlaceOfAVanishedLeaseItPutsAnEmptyOneAndWaits) {
+  EXPECT_EQ(turn(), "read");
+  answer(lease_of("other", 7));
+  pass(seconds(60));  // what was seen is old: "other" may have renewed since
+  EXPECT_EQ(turn(), "read");
+  refuse(404, "NotFound");
+  EXPECT_EQ(turn(), "create");
+  EXPECT_FALSE(written()["spec"].contains("holderIdentity"));
+  accept(8);
+  EXPECT_EQ(machine_.leadership(), Leadership::kWaiting);
+  Json empty = lease_of("", 8);
+  empty["spec"].erase("holderIdentity");
+  for (int waited = 0; waited < 14; waited += 2) {
+    EXPECT_EQ(turn(), "rest 2000");
+    pass(seconds(2));
+    EXPECT_EQ(turn(), "read");
+    answer(empty);
+  }
+  EXPECT_EQ(turn(), "rest 2000");
+  pass(seconds(2));
+  EXPECT_EQ(turn(), "read");
+  answer(empty);
+  EXPECT_EQ(turn(), "update");
+  accept(9);
+  EXPECT_EQ(machine_.leadership(), Leadership::kLeading);
+}
+
+TEST_F(Candidate, AnEmptiedLeaseMayStillHaveALeader) {
+  EXPECT_EQ(turn(), "read");
+  answer(lease_of("other", 7));
+  pass(seconds(60));
+  EXPECT_EQ(turn(), "read");
+  answer(lease_of("", 8));
+  EXPECT_EQ(turn(), "rest 2000");
+  pass(seconds(15));
+  EXPECT_EQ(turn(), "read");
+  answer(lease_of("", 8));
+  EXPECT_EQ(turn(), "update");
+}
+
+TEST_F(Candidate, AnAnswerThatComesTooLateIsNoLease) {
+  EXPECT_EQ(turn(), "read");
+  refuse(404, "NotFound");
+  EXPECT_EQ(turn(), "create");
+  pass(seconds(10));
+  accept(1);
+  EXPECT_EQ(machine_.leadership(), Leadership::kWaiting);
+  pass(seconds(2));
+  EXPECT_EQ(turn(), "read");  // and tries again: the lease is in its name
+  answer(lease_of("me", 1));
+  EXPECT_EQ(turn(), "update");
+  accept(2);
+  EXPECT_EQ(machine_.leadership(), Leadership::kLeading);
+}
+
+TEST_F(Candidate, ARenewalThatComesTooLateBringsNothingBack) {
+  lead();
+  pass(seconds(8));
+  EXPECT_EQ(turn(), "update");
+  pass(seconds(3));
+  accept(2);
+  EXPECT_EQ(machine_.leadership(), Leadership::kLost);
+  EXPECT_EQ(machine_.leads_until(), SteadyTime{});
+}
+
+TEST_F(Candidate, ALeaderLooksAtOnceWhatItsRenewalMetButOnlyOnce) {
+  lead();
+  pass(seconds(2));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(turn(), "update");
+    refuse(409, "Conflict");
+    if (i == 1) break;
+    EXPECT_EQ(turn(), "read");
+    answer(lease_of("me", 5));
+  }
+  EXPECT_EQ(turn(), "rest 2000");
+}
+
+TEST_F(Candidate, AHolderThatAPersonRemovedStaysLeader) {
+  lead();
+  pass(seconds(2));
+  EXPECT_EQ(turn(), "update");
+  refuse(409, "Conflict");
+  EXPECT_EQ(turn(), "read");
+  answer(lease_of("", 5));
+  EXPECT_EQ(turn(), "update");
+  accept(6);
+  EXPECT_EQ(machine_.leadership(), Leadership::kLeading);
+}
+
 TEST_F(Candidate, TakesALeaseThatWasHandedOverAtOnce) {
   EXPECT_EQ(turn(), "read");
   answer(lease_of("", 9, 1));
@@ -182,7 +302,7 @@ TEST_F(Candidate, ALeaderThatCantRenewIsLostForEver) {
   EXPECT_EQ(now_, until);
   EXPECT_EQ(turn(), "rest for ever");
   EXPECT_EQ(machine_.leadership(), Leadership::kLost);
-  EXPECT_EQ(machine_.release(kWall), std::nullopt);
+  EXPECT_FALSE(machine_.step_down());
 }
 
 TEST_F(Candidate, ALeaderThatSleptTooLongIsLostBeforeItAsksAnything) {
@@ -219,7 +339,9 @@ TEST_F(Candidate, ALeaseThatWasTouchedOrDeletedIsKept) {
 
 TEST_F(Candidate, HandsOverWhatItHolds) {
   lead();
-  const auto handover = machine_.release(kWall);
+  EXPECT_TRUE(machine_.step_down());
+  EXPECT_FALSE(machine_.handover(lease_of("other", 1), kWall));
+  const auto handover = machine_.handover(lease_of("me", 1), kWall);
   ASSERT_TRUE(handover);
   EXPECT_EQ(handover->lease["spec"]["holderIdentity"], "");
   EXPECT_EQ(handover->lease["spec"]["leaseDurationSeconds"], 1);

@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -187,6 +189,78 @@ TEST(LeaderElector, AcquiresHoldsAndHandsOver) {
   waiting.join();
   EXPECT_TRUE(second.leads());
   EXPECT_FALSE(both);
+}
+
+// Passes requests on; from hold_back() on, updates wait for let_go().
+class StuckApi : public FaultyApi {
+ public:
+  using FaultyApi::FaultyApi;
+
+  ApiResult<Json> update(const Resource& r, const std::string& ns, const Json& object,
+                         const WriteOptions& options) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !held_back_; });
+    lock.unlock();
+    return FaultyApi::update(r, ns, object, options);
+  }
+  void hold_back() { set(true); }
+  void let_go() { set(false); }
+
+ private:
+  void set(bool held_back) {
+    const std::lock_guard lock(mutex_);
+    held_back_ = held_back;
+    changed_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_back_ = false;
+};
+
+TEST(LeaderElector, SaysOnTimeThatItHasLostThoughARenewalIsStillOnItsWay) {
+  MemoryApi memory(system_time);
+  StuckApi stuck(memory);
+  LeaderElector elector(stuck, {"ns", "lease", "me", seconds(2), milliseconds(500), milliseconds(20)});
+  std::stop_source never;
+  ASSERT_TRUE(elector.acquire(never.get_token()));
+  stuck.hold_back();
+  EXPECT_FALSE(elector.hold(never.get_token()));  // returns, though the renewal doesn't
+  EXPECT_FALSE(elector.leads());
+  stuck.let_go();
+  // The late answer brings nothing back.
+  while (elector.leadership() != Leadership::kLost) std::this_thread::yield();
+  EXPECT_FALSE(elector.leads());
+}
+
+TEST(LeaderElector, HandsOverWhatWasTouchedSinceItsLastRenewal) {
+  MemoryApi memory(system_time);
+  int conflicts = 1;
+  FaultyApi api(memory, [&](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kUpdate || conflicts-- <= 0) return std::nullopt;
+    return ApiFault{{409, "Conflict", "modified", std::nullopt}, false};
+  });
+  LeaderElector elector(api, {"ns", "lease", "me"});
+  std::stop_source never;
+  ASSERT_TRUE(elector.acquire(never.get_token()));
+  ASSERT_TRUE(
+      memory.merge_patch(resources::kLeases, "ns", "lease", {{"metadata", {{"labels", {{"a", "b"}}}}}}, {}));
+  elector.release();
+  const auto lease = memory.get(resources::kLeases, "ns", "lease");
+  ASSERT_TRUE(lease);
+  EXPECT_EQ((*lease)["spec"]["holderIdentity"], "");
+  EXPECT_EQ((*lease)["spec"]["leaseDurationSeconds"], 1);
+  EXPECT_EQ((*lease)["metadata"]["labels"]["a"], "b");
+}
+
+TEST(LeaderElector, ALeaseOfSomebodyElseIsNotHandedOver) {
+  MemoryApi memory(system_time);
+  LeaderElector elector(memory, {"ns", "lease", "me"});
+  std::stop_source never;
+  ASSERT_TRUE(elector.acquire(never.get_token()));
+  ASSERT_TRUE(
+      memory.merge_patch(resources::kLeases, "ns", "lease", {{"spec", {{"holderIdentity", "other"}}}}, {}));
+  elector.release();
+  EXPECT_EQ((*memory.get(resources::kLeases, "ns", "lease"))["spec"]["holderIdentity"], "other");
 }
 
 TEST(LeaderElector, StopsWaitingWhenAsked) {

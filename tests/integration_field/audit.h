@@ -26,7 +26,7 @@ class AuditLog {
   AuditLog(std::filesystem::path file, std::string user_agent);
 
   void forget();
-  // Whole lines only; in order. A request that lasts (a watch) is there from its start.
+  // In order. A watch is there from its start; one that is refused isn't.
   std::vector<AuditedCall> calls(const std::string& ns) const;
 
  private:

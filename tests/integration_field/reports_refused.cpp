@@ -74,7 +74,7 @@ SERVER_REPORT(PodSecurityStallsTheJobWithItsWordsAndAChangedTemplateIsTriedAtOnc
   Json change = trainer({{"securityContext", allowed}});
   change["suspend"] = false;
   ASSERT_TRUE(cluster.patch(change));
-  EXPECT_TRUE(cluster.runs());
+  EXPECT_TRUE(cluster.runs(1));
 }
 
 SERVER_REPORT(AJobWithAConfigRunsInANamespaceThatEnforcesRestricted) {
@@ -144,7 +144,7 @@ SERVER_REPORT(AnAdmissionPolicysRefusalStallsTheJobThough422AndAChangeHelps) {
   EXPECT_TRUE(cluster.until_phase("Suspended"));
   EXPECT_TRUE(
       cluster.patch({{"suspend", false}, {"template", {{"metadata", {{"labels", {{"team", "ml"}}}}}}}}));
-  EXPECT_TRUE(cluster.runs());
+  EXPECT_TRUE(cluster.runs(1));
   cluster.server().remove(kPolicyBindings, "", name, {});
   cluster.server().remove(kPolicies, "", name, {});
 }

@@ -57,10 +57,7 @@ ControlPlane& field_plane() {
 }
 
 ServerField::ServerField(ControlPlane& plane)
-    : plane_(plane),
-      ns_(plane.new_namespace("field")),
-      audit_(plane.audit_log(), kUserAgent),
-      since_start_(plane.audit_log(), kUserAgent) {
+    : plane_(plane), ns_(plane.new_namespace("field")), audit_(plane.audit_log(), kUserAgent) {
   nodes_ = std::make_unique<FakeNodes>(
       plane, FakeNodesOptions{.namespace_name = ns_,
                               .node_prefix = ns_ + "-",
@@ -87,16 +84,7 @@ void ServerField::replace_operator(OperatorProcessOptions options) {
 }
 
 void ServerField::start_operator() {
-  since_start_.forget();
-  operator_->start();
-  EXPECT_TRUE(until([&] {
-    std::set<std::string> watched;
-    for (const AuditedCall& call : since_start_.calls(ns_)) {
-      if (call.verb == "watch" && call.code == 200) watched.insert(call.resource);
-    }
-    return watched.size() == 4 || !operator_->running();  // jobs, pods, services, config maps
-  }));
-  EXPECT_TRUE(operator_->running()) << operator_->log();
+  operator_->start_and_wait();
 }
 
 void ServerField::restart_operator() {

@@ -52,16 +52,12 @@ class ServerField : public FieldCluster {
   // --- Of a real one only
   ControlPlane& plane() { return plane_; }
   OperatorProcess& the_operator() { return *operator_; }
-  // Returns when its watches are open.
+  // Returns when its caches are filled.
   void start_operator();
   void replace_operator(OperatorProcessOptions options);
   FakeNodes& nodes() { return *nodes_; }
   std::vector<AuditedCall> calls() const { return audit_.calls(ns_); }
   Finished kubectl(std::vector<std::string> arguments, const std::string& input = "");
-  // POST, as whoever: namespaced objects of kinds that nothing else here knows.
-  ApiResult<Json> post(const std::string& path, const Json& object) {
-    return plane_.request("POST", path, object);
-  }
   // What there is to see of it, for the message of a failed test.
   std::string describe();
 
@@ -72,8 +68,7 @@ class ServerField : public FieldCluster {
   ControlPlane& plane_;
   const std::string ns_;
   AuditLog audit_;
-  AuditLog since_start_;  // of the operator
-  std::mutex mutex_;      // for the next two, which nodes read
+  std::mutex mutex_;  // for the next two, which nodes read
   std::map<std::string, Fate> held_up_;
   std::set<std::string> unschedulable_;
   std::unique_ptr<FakeNodes> nodes_;

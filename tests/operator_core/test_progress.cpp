@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "operator/reconcile/progress.h"
 #include "tests/operator_core/harness.h"
@@ -98,6 +99,23 @@ TEST(Progress, NumbersThatAreNone) {
   const TrainingStatus training = training_from(progress, std::nullopt, std::nullopt, now);
   EXPECT_EQ(training.loss, "NaN");
   EXPECT_EQ(training.tokens_per_second, "Inf");
+}
+
+// Any program may run in a pod and answer there.
+TEST(Progress, CountsThatAreNone) {
+  const auto answer = [](const Json& step, const Json& total) {
+    return Json{{"attempt", 1},
+                {"workers", {{{"rank", 0}, {"step", step}, {"total_steps", total}}}},
+                {"last_checkpoint_step", std::numeric_limits<uint64_t>::max()}};
+  };
+  EXPECT_FALSE(parse_progress(answer(-1, 10), 1));
+  EXPECT_FALSE(parse_progress(answer(std::numeric_limits<uint64_t>::max(), 10), 1));
+  EXPECT_FALSE(parse_progress(answer(1e300, 10), 1));
+  const auto progress = parse_progress(answer(3, std::numeric_limits<int64_t>::min()), 1);
+  ASSERT_TRUE(progress);
+  EXPECT_EQ(progress->step, 3);
+  EXPECT_FALSE(progress->total_steps);
+  EXPECT_FALSE(progress->last_checkpoint_step);
 }
 
 TEST(Progress, AnAgentsAnswer) {

@@ -91,6 +91,37 @@ TEST(ApiAnswer, WatchEvents) {
   EXPECT_EQ(expired.object.at("code"), 410);
 }
 
+TEST(ApiAnswer, AnObjectNestedWithoutEndIsNoDangerToTheOthers) {
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+  deep += "1" + std::string(100'000, '}');
+  const std::string object = R"({"metadata":{"name":"j"},"spec":)" + deep + "}";
+  const WatchEvent event =
+      api_answer::watch_event(R"({"type":"ADDED","object":)" + object + "}", resources::kTrainingJobs);
+  EXPECT_EQ(event.type, WatchEventType::kAdded);
+  EXPECT_EQ(event.object.at("metadata").at("name"), "j");
+  const Json copy = event.object;
+  EXPECT_EQ(copy, event.object);
+  const auto list =
+      api_answer::list(answer(200, R"({"metadata":{"resourceVersion":"7"},"items":[)" + object + "]}"),
+                       resources::kTrainingJobs);
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->items.size(), 1u);
+}
+
+TEST(ApiAnswer, NobodyIsWaitedForLongerThanAnHour) {
+  const auto asked = [](const std::string& seconds) {
+    return api_answer::error(
+               {503, "", R"({"kind":"Status","details":{"retryAfterSeconds":)" + seconds + "}}"})
+        .retry_after;
+  };
+  EXPECT_EQ(asked("7"), std::chrono::seconds(7));
+  EXPECT_EQ(asked("99999999999999"), std::chrono::hours(1));
+  EXPECT_EQ(asked("18446744073709551615"), std::nullopt);
+  EXPECT_EQ(asked("-1"), std::nullopt);
+  EXPECT_EQ(api_answer::error({503, "2000000000", ""}).retry_after, std::chrono::hours(1));
+}
+
 TEST(ApiAnswer, ALineThatIsNoEventIsAnError) {
   for (const std::string line :
        {"x", "{}", "[]", "3", R"({"type":"ADDED"})", R"({"type":"ADDED","object":3})",

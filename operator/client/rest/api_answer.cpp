@@ -1,14 +1,17 @@
 #include "operator/client/rest/api_answer.h"
 
+#include <algorithm>
 #include <map>
 
+#include "operator/api/json_input.h"
 #include "operator/client/rest/retry_policy.h"
 
 namespace coxswain::api_answer {
 
 namespace {
 
-constexpr size_t kQuotedPage = 200;  // bytes of an answer that is no Status
+constexpr size_t kQuotedPage = 200;           // bytes of an answer that is no Status
+constexpr int64_t kLongestRetryAfter = 3600;  // seconds; whoever asks for more is asked again then
 
 std::string text(const Json& object, const std::string& field) {
   const auto it = object.is_object() ? object.find(field) : object.end();
@@ -43,7 +46,7 @@ tl::unexpected<ApiError> garbled(int status, const std::string& what) {
 ApiResult<Json> parse(const HttpResult& result) {
   if (!result) return tl::unexpected(error(result.error()));
   if (result->status < 200 || result->status > 299) return tl::unexpected(error(*result));
-  Json body = Json::parse(result->body, nullptr, false);
+  Json body = parse_json(result->body);
   if (!body.is_object()) return garbled(result->status, "no JSON object");
   return body;
 }
@@ -83,14 +86,18 @@ ApiError error(const HttpFailure& failure) {
 
 ApiError error(const HttpResponse& response) {
   ApiError result{response.status, reason_of(response.status), "", parse_retry_after(response.retry_after)};
-  const Json status = Json::parse(response.body, nullptr, false);
+  const Json status = parse_json(response.body);
   if (text(status, "kind") == "Status") {
     if (const std::string reason = text(status, "reason"); !reason.empty()) result.reason = reason;
     result.message = text(status, "message");
     const auto seconds = "/details/retryAfterSeconds"_json_pointer;
-    if (!result.retry_after && status.contains(seconds) && status.at(seconds).is_number_integer()) {
-      result.retry_after = std::chrono::seconds(status.at(seconds).get<int>());
+    if (!result.retry_after && status.contains(seconds)) {
+      if (const auto asked = whole_number(status.at(seconds)); asked && *asked >= 0)
+        result.retry_after = std::chrono::seconds(*asked);
     }
+  }
+  if (result.retry_after) {
+    result.retry_after = std::min(*result.retry_after, std::chrono::seconds(kLongestRetryAfter));
   }
   if (result.message.empty()) {
     result.message = "HTTP " + std::to_string(response.status);
@@ -111,8 +118,7 @@ ApiResult<ObjectList> list(const HttpResult& result, const Resource& resource) {
   list.resource_version = text(metadata, "resourceVersion");
   list.continue_token = text(metadata, "continue");
   const auto remaining = metadata.is_object() ? metadata.find("remainingItemCount") : metadata.end();
-  if (remaining != metadata.end() && remaining->is_number_integer())
-    list.remaining = remaining->get<int64_t>();
+  if (remaining != metadata.end()) list.remaining = whole_number(*remaining).value_or(0);
   const auto items = body->find("items");
   // Go's encoder writes an empty list of some kinds as null.
   if (items == body->end() || items->is_null()) return list;
@@ -136,7 +142,7 @@ WatchEvent stream_error(const std::string& message) {
 }
 
 WatchEvent watch_event(const std::string& line, const Resource& resource) {
-  Json event = Json::parse(line, nullptr, false);
+  Json event = parse_json(line);
   const auto type = event_type(text(event, "type"));
   const auto object = event.is_object() ? event.find("object") : event.end();
   if (!type || object == event.end() || !object->is_object()) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "operator/api/json_input.h"
 #include "operator/api/parse.h"
 
 extern char** environ;
@@ -122,7 +123,7 @@ std::string exec_info(const ExecPlugin& plugin, const ClusterAccess& access) {
 }
 
 Result<ExecCredential> parse_exec_credential(const std::string& output, const ExecPlugin& plugin) {
-  const Json json = Json::parse(output, nullptr, false);
+  const Json json = parse_json(output);
   if (text(json, "kind") != "ExecCredential") return plugin_failure(plugin, "printed no ExecCredential");
   if (text(json, "apiVersion") != plugin.api_version) {
     return plugin_failure(plugin,

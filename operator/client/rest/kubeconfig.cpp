@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "operator/api/json_input.h"
 #include "operator/client/rest/base64.h"
 
 namespace coxswain {
@@ -224,6 +225,11 @@ Result<std::pair<std::string, Kubeconfig::Entry>> chosen_context(const Kubeconfi
 }  // namespace
 
 Result<Kubeconfig> parse_kubeconfig(const std::string& text, const std::filesystem::path& file) {
+  if (const auto at = not_utf8_at(text)) {
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(*at), '\n') + 1;
+    return bad_input(file.string() + ": is not UTF-8 text at line " + std::to_string(line) +
+                     "; save it in that encoding.");
+  }
   try {
     const YAML::Node document = YAML::Load(text);
     Fields root(document, file.string(), file.parent_path());
