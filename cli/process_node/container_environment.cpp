@@ -69,7 +69,9 @@ std::optional<std::string> resource_of(const Json& container, const Json& refere
     amount = *parsed;
   }
   const double divisor = amount_of(reference.value("divisor", Json(1))).value_or(1);
-  return std::to_string(static_cast<int64_t>(std::ceil(amount / (divisor > 0 ? divisor : 1))));
+  constexpr double kLargest = 9e18;  // what fits
+  return std::to_string(
+      static_cast<int64_t>(std::clamp(std::ceil(amount / (divisor > 0 ? divisor : 1)), -kLargest, kLargest)));
 }
 
 Result<std::optional<std::string>> from_config_map(const Json& reference,

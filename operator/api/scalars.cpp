@@ -51,13 +51,19 @@ std::optional<double> parse_quantity(const std::string& text) {
   std::smatch part;
   if (text.size() > 64 || !std::regex_match(text, part, form)) return std::nullopt;
   const double number = std::strtod(part[1].str().c_str(), nullptr);
-  if (part[2].matched) return number * std::pow(1024.0, 1 + std::string("KMGTPE").find(part[2].str()));
-  if (part[3].matched) {
+  double scale = 1;
+  if (part[2].matched) {
+    scale = std::pow(1024.0, 1 + std::string("KMGTPE").find(part[2].str()));
+  } else if (part[3].matched) {
     const auto place = static_cast<int>(std::string("num.kMGTPE").find(part[3].str()));  // the point: 10^0
-    return number * std::pow(10.0, place * 3 - 9);
+    scale = std::pow(10.0, place * 3 - 9);
+  } else if (part[4].matched) {
+    scale = std::pow(10.0, std::strtod(part[4].str().c_str(), nullptr));
   }
-  if (part[4].matched) return number * std::pow(10.0, std::strtod(part[4].str().c_str(), nullptr));
-  return number;
+  const double value = number * scale;
+  // An API server takes none of these either.
+  if (!std::isfinite(value)) return std::nullopt;
+  return value;
 }
 
 }  // namespace coxswain

@@ -56,7 +56,7 @@ class ElectionMachine {
   // Who holds the lease, as last seen; "" nobody.
   std::string holder() const;
   // The lease has been read or written: the API server answers.
-  bool has_seen_lease() const { return !lease_.is_null() || missing_; }
+  bool has_seen_lease() const { return seen_; }
 
   // Leads no more. False: it didn't.
   bool step_down();
@@ -66,7 +66,6 @@ class ElectionMachine {
  private:
   ElectionAction ask_for_lease(SteadyTime now, TimePoint wall);
   void take_note(Json lease, SteadyTime now);
-  void take_note_of_absence(SteadyTime now);
   void handle_read(ApiResult<Json> answer, SteadyTime now, Duration pause);
   void handle_write(ApiResult<Json> answer, SteadyTime now, Duration pause);
 
@@ -79,6 +78,8 @@ class ElectionMachine {
   SteadyTime due_{};
   bool fresh_ = false;    // lease_ is worth writing over
   bool missing_ = false;  // there is none
+  bool seen_ = false;     // there has been one
+  bool placing_ = false;  // the write under way makes an empty lease
   bool hurried_ = false;  // looked again at once since the last write that succeeded; once is enough
   bool reading_ = false;  // the action under way is a read
 };

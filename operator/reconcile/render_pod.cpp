@@ -125,7 +125,8 @@ std::string shm_size(const Json& trainer) {
   const Json memory = limits.value("memory", Json());
   const auto bytes = parse_quantity(memory.is_string() ? memory.get<std::string>() : memory.dump());
   const double size = bytes && *bytes > 0 ? *bytes / 2 : kDefaultShmBytes;
-  return std::to_string(static_cast<int64_t>(std::max(1.0, size / kMib))) + "Mi";
+  constexpr double kLargest = 9e12;  // 2^63 bytes, as far as a quantity of Kubernetes goes
+  return std::to_string(static_cast<int64_t>(std::clamp(size / kMib, 1.0, kLargest))) + "Mi";
 }
 
 bool mounts_path(const Json& mounts, const char* path) {

@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace coxswain;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  if (const auto quantity = parse_quantity(text)) FUZZ_REQUIRE(!std::isnan(*quantity));
+  if (const auto quantity = parse_quantity(text)) FUZZ_REQUIRE(std::isfinite(*quantity));
   if (const auto time = parse_time(text)) {
     const auto again = parse_time(format_time(*time));
     FUZZ_REQUIRE(again && *again == std::chrono::floor<std::chrono::seconds>(*time));

@@ -82,6 +82,14 @@ TEST(JsonInput, AWholeNumberWithAPointIsAnIntegerOfTheSpec) {
   EXPECT_EQ(parse_training_job(object).spec.run_policy.backoff_limit, 5);
 }
 
+// Found by fuzzing: zero times infinity.
+TEST(Quantities, AreFinite) {
+  for (const char* text : {"0e999999999", "1e999999999", "-1E400"})
+    EXPECT_EQ(parse_quantity(text), std::nullopt) << text;
+  EXPECT_EQ(parse_quantity("1e-999999999"), 0);
+  EXPECT_EQ(parse_quantity("0Ei"), 0);
+}
+
 TEST(Times, NothingIsReadFromWhatNoTimeLooksLike) {
   EXPECT_EQ(parse_time("2026-01-01T00:00:00." + std::string(200'000, '0') + "Z"), std::nullopt);
   EXPECT_EQ(parse_time("2026-01-01T00:00:00." + std::string(400, '0') + "1Z"), std::nullopt);
