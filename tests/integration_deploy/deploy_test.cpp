@@ -8,6 +8,7 @@
 #include "operator/manager/options.h"
 #include "tests/integration/fake_nodes.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/operator_process.h"
 #include "tests/integration_deploy/installation.h"
 
 namespace coxswain::testing {
@@ -141,14 +142,14 @@ TEST_P(Deploy, ItSaysWhatTheProgramSays) {
   const Json& election = manifest("Role", "coxswain-operator-leader-election");
   EXPECT_EQ(election["rules"][1]["resourceNames"], Json::array({defaults.leader_election.lease_name}));
   // The image is that of the program's own release.
-  const Finished version = run_program({{built_program("coxswain-operator"), "--version"}, {}});
+  const Finished version = run_program({{operator_program(), "--version"}, {}});
   const std::string image = container()["image"];
   EXPECT_EQ("coxswain-operator " + image.substr(image.rfind(':') + 1) + "\n", version.out);
 }
 
 TEST_P(Deploy, EachOfItsVariablesIsOneOfTheProgram) {
   const std::string name = container().at("/envFrom/0/configMapRef/name"_json_pointer);
-  const Finished help = run_program({{built_program("coxswain-operator"), "--help"}, {}});
+  const Finished help = run_program({{operator_program(), "--help"}, {}});
   const Json& data = manifest("ConfigMap", name)["data"];
   ASSERT_FALSE(data.empty());
   for (const auto& [variable, value] : data.items()) {

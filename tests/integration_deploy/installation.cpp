@@ -41,20 +41,4 @@ void install(const ControlPlane& plane, const std::string& overlay) {
   checked(plane.kubectl({"apply", "-k", "deploy/" + overlay}), "kubectl apply -k deploy/" + overlay);
 }
 
-std::string built_program(const std::string& name) {
-  const auto folder = process_environment()("COXSWAIN_BINARY_DIR");
-  if (!folder) throw std::runtime_error("COXSWAIN_BINARY_DIR is not set: run the tests by ctest");
-  return std::filesystem::path(*folder) / "bin" / name;
-}
-
-Daemon start_operator(const std::string& kubeconfig, const std::vector<std::string>& flags,
-                      const std::filesystem::path& log,
-                      const std::map<std::string, std::string>& environment) {
-  Command command{{built_program("coxswain-operator"), "--kubeconfig=" + kubeconfig,
-                   "--metrics-bind-address=0", "--health-bind-address=0"},
-                  environment};
-  command.argv.insert(command.argv.end(), flags.begin(), flags.end());
-  return {std::move(command), log};
-}
-
 }  // namespace coxswain::testing

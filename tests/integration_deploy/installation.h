@@ -2,7 +2,6 @@
 // that the manifests make.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,13 +19,5 @@ const Json& only(const std::vector<Json>& manifests, const std::string& kind, co
 
 // kubectl apply -k deploy/OVERLAY. Throws with kubectl's words.
 void install(const ControlPlane& plane, const std::string& overlay);
-
-// A program of this build: "coxswain-operator".
-std::string built_program(const std::string& name);
-
-// `flags` are added to those that every test needs.
-Daemon start_operator(const std::string& kubeconfig, const std::vector<std::string>& flags,
-                      const std::filesystem::path& log,
-                      const std::map<std::string, std::string>& environment = {});
 
 }  // namespace coxswain::testing

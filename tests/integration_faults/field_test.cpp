@@ -47,7 +47,8 @@ TEST_F(InTheField, ATokenIsReplacedAndTheOldOneRefused) {
   write_token(old);
   FaultProxy proxy(plane());
   Storm storm(plane(), invariants(), {3, storm_seed()});
-  Daemon program = start_operator_at(proxy, storm.ns());
+  OperatorProcess program(operator_for(proxy, storm.ns()));
+  program.start();
   let_it_blow(storm, 1);
   write_token(token_bound_to("second"));
   ASSERT_TRUE(api().remove(kSecrets, kOperatorNamespace, "first", {}));
@@ -63,8 +64,9 @@ TEST_F(InTheField, ATokenIsReplacedAndTheOldOneRefused) {
 TEST_F(InTheField, ServiceAndConfigMapDeletedByHandComeBackAndEndNothing) {
   FaultProxy proxy(plane());
   Storm storm(plane(), invariants(), {1, storm_seed()});
-  const Daemon program = start_operator_at(proxy, storm.ns());
-  ASSERT_TRUE(eventually([&] { return storm.all_run(); })) << tail(operator_log());
+  OperatorProcess program(operator_for(proxy, storm.ns()));
+  program.start();
+  ASSERT_TRUE(eventually([&] { return storm.all_run(); })) << program.log();
   for (const Resource& resource : {kServices, kConfigMaps}) {
     const auto ours = api().list(resource, storm.ns(), {.label_selector = "training.coxswain.dev/job-name"});
     ASSERT_TRUE(ours);
@@ -91,8 +93,9 @@ TEST_F(InTheField, AQuotaHoldsAJobUpUntilItIsFreed) {
     return now && now->contains("/status/hard/pods"_json_pointer);
   }));
   storm.submit("one", 1, false);
-  const Daemon program = start_operator_at(proxy, storm.ns());
-  ASSERT_TRUE(eventually([&] { return storm.all_run(); })) << tail(operator_log());
+  OperatorProcess program(operator_for(proxy, storm.ns()));
+  program.start();
+  ASSERT_TRUE(eventually([&] { return storm.all_run(); })) << program.log();
   storm.submit("two", 2, false);
   EXPECT_TRUE(eventually([&] {
     const auto job = api().get(kTrainingJobs, storm.ns(), "two");
@@ -125,7 +128,8 @@ TEST_F(InTheField, SomebodyElseWritesToTheJobsAllTheTime) {
         }
       }
     });
-    const Daemon program = start_operator_at(proxy, storm.ns());
+    OperatorProcess program(operator_for(proxy, storm.ns()));
+    program.start();
     let_it_blow(storm, 2 * kJobs);
     see_it_through(storm);
   }

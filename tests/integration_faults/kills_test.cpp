@@ -37,8 +37,8 @@ struct Sentence {
 class KilledBetweenWrites : public FaultTest {
  protected:
   // True: at its write; false: nothing was written for so long that it was killed in its sleep.
-  bool live_and_die(FaultProxy& proxy, Storm& storm, std::mt19937& random) {
-    Daemon program = start_operator_at(proxy, storm.ns());
+  bool live_and_die(OperatorProcess& program, FaultProxy& proxy, Storm& storm, std::mt19937& random) {
+    program.start();
     const auto sentence = std::make_shared<Sentence>();
     sentence->pid = program.pid();
     sentence->writes_left = 1 + static_cast<int>(random() % kWritesInALife);
@@ -66,10 +66,10 @@ TEST_F(KilledBetweenWrites, NothingIsLostAndNothingDoubled) {
   const auto began = std::chrono::steady_clock::now();
   int kills = 0;
   int asleep = 0;
-  while (kills < kKills && asleep < 10) (live_and_die(proxy, storm, random) ? kills : asleep)++;
-  EXPECT_EQ(kills, kKills) << "the operator does not get so far as to write: "
-                           << tail(operator_log());
-  const Daemon last = start_operator_at(proxy, storm.ns());
+  OperatorProcess program(operator_for(proxy, storm.ns()));
+  while (kills < kKills && asleep < 10) (live_and_die(program, proxy, storm, random) ? kills : asleep)++;
+  EXPECT_EQ(kills, kKills) << "the operator does not get so far as to write: " << tail(program.log_file());
+  program.start();
   see_it_through(storm);
   expect_quiet(proxy);
   const int64_t requests = proxy.requests();

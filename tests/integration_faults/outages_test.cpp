@@ -17,7 +17,7 @@ class Outages : public FaultTest {
     if (!IsSkipped()) start();
   }
   void TearDown() override {
-    program_ = Daemon();
+    program_.reset();
     storm_.reset();
     FaultTest::TearDown();
   }
@@ -27,14 +27,15 @@ class Outages : public FaultTest {
   void start() {
     proxy_ = std::make_unique<FaultProxy>(plane());
     storm_ = std::make_unique<Storm>(plane(), invariants(), StormOptions{kJobs, storm_seed()});
-    program_ = start_operator_at(*proxy_, storm_->ns());
+    program_ = std::make_unique<OperatorProcess>(operator_for(*proxy_, storm_->ns()));
+    program_->start();
   }
   // Some more attempts end, so that there is work under way.
   void blow() { let_it_blow(storm(), storm().attempts_ended() + kJobs / 2); }
 
   // Each fault is answered by a bounded number of requests, on top of what the attempts cost.
   void expect_it_came_through(const std::string& faults, int count, int64_t requests_a_fault) {
-    EXPECT_TRUE(program_.running()) << "the operator has ended: " << tail(operator_log());
+    EXPECT_TRUE(program_->running()) << "the operator has ended: " << tail(program_->log_file());
     see_it_through(storm());
     expect_quiet(proxy());
     const int64_t allowed = requests_a_fault * count + 60 * (storm().attempts_ended() + kJobs);
@@ -47,7 +48,7 @@ class Outages : public FaultTest {
  private:
   std::unique_ptr<FaultProxy> proxy_;
   std::unique_ptr<Storm> storm_;
-  Daemon program_;
+  std::unique_ptr<OperatorProcess> program_;
 };
 
 TEST_F(Outages, TheApiServerIsKilledAndStarted) {

@@ -101,19 +101,17 @@ void FaultTest::write_token(const std::string& token) {
   std::filesystem::rename(fresh, folder() / "token");
 }
 
-Daemon FaultTest::start_operator_at(const FaultProxy& proxy, const std::string& ns) {
-  return start_operator(proxy.kubeconfig(scene()->folder, folder() / "token"),
-                        {"--namespaces=" + ns, "--leader-elect=false", "--kube-api-qps=1000",
-                         "--kube-api-burst=2000", "--workers=4"},
-                        operator_log());
+OperatorProcessOptions FaultTest::operator_for(const FaultProxy& proxy, const std::string& ns) {
+  return {.kubeconfig = proxy.kubeconfig(scene()->folder, folder() / "token"),
+          .flags = {"--namespaces=" + ns, "--kube-api-qps=1000", "--kube-api-burst=2000"}};
 }
 
 FaultTest::HalfOpen& FaultTest::start_half_open() {
   if (half_open() != nullptr) return *half_open();
-  half_open().reset(new HalfOpen{FaultProxy(plane()), Storm(plane(), invariants(), {2, storm_seed()}), {}});
+  half_open() = std::make_unique<HalfOpen>(plane(), invariants(), *this);
   HalfOpen& one = *half_open();
-  one.program = start_operator_at(one.proxy, one.storm.ns());
-  EXPECT_TRUE(eventually([&] { return one.storm.all_run(); })) << tail(operator_log());
+  one.program.start();
+  EXPECT_TRUE(eventually([&] { return one.storm.all_run(); })) << one.program.log();
   one.proxy.freeze();
   one.frozen = std::chrono::steady_clock::now();
   let_it_blow(one.storm, 2);
@@ -125,13 +123,11 @@ void FaultTest::let_it_blow(Storm& storm, int64_t attempts) {
     storm.tick();
     return storm.attempts_ended() >= attempts;
   })) << storm.summary()
-      << "\nseed " << storm_seed() << "\n"
-      << tail(operator_log());
+      << "\nseed " << storm_seed();
 }
 
 void FaultTest::see_it_through(Storm& storm, std::chrono::seconds bound) {
-  EXPECT_TRUE(storm.run_to_the_end(bound)) << storm.summary() << "\nseed " << storm_seed() << "\n"
-                                           << tail(operator_log());
+  EXPECT_TRUE(storm.run_to_the_end(bound)) << storm.summary() << "\nseed " << storm_seed();
   ASSERT_TRUE(history().catch_up());
   storm.expect_all_is_accounted_for();
 }

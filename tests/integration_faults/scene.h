@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/integration/control_plane.h"
+#include "tests/integration/operator_process.h"
 #include "tests/integration_faults/etcd_history.h"
 #include "tests/integration_faults/fault_proxy.h"
 #include "tests/integration_faults/invariants.h"
@@ -31,10 +32,9 @@ class FaultTest : public ::testing::Test {
   ControlPlane& plane();
   Invariants& invariants();
   EtcdHistory& history();
-  static std::filesystem::path operator_log() { return folder() / "operator.log"; }
 
-  // An operator for one namespace, through the proxy, with the token of the file token().
-  Daemon start_operator_at(const FaultProxy& proxy, const std::string& ns);
+  // An operator for one namespace, through the proxy, with the token that was written last.
+  OperatorProcessOptions operator_for(const FaultProxy& proxy, const std::string& ns);
   void write_token(const std::string& token);
   // Ends attempts until so many are.
   void let_it_blow(Storm& storm, int64_t attempts);
@@ -42,9 +42,13 @@ class FaultTest : public ::testing::Test {
   // An operator whose connections have all gone dead without a sign, and something to do for it that it can't
   // have seen. Started once; it is left alone until it is asked for.
   struct HalfOpen {
+    HalfOpen(ControlPlane& plane, Invariants& invariants, FaultTest& test)
+        : proxy(plane),
+          storm(plane, invariants, {2, storm_seed()}),
+          program(test.operator_for(proxy, storm.ns())) {}
     FaultProxy proxy;
     Storm storm;
-    Daemon program;
+    OperatorProcess program;
     std::chrono::steady_clock::time_point frozen{};
   };
   HalfOpen& start_half_open();
