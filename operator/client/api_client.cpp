@@ -10,6 +10,7 @@ const Resource kServices{"", "v1", "services", "Service"};
 const Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
 const Resource kEvents{"", "v1", "events", "Event"};
 const Resource kNodes{"", "v1", "nodes", "Node"};
+const Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease"};
 const Resource kTrainingJobs{contract::kGroup, contract::kVersion, contract::kPlural, contract::kKind};
 }  // namespace resources
 

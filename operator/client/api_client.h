@@ -34,6 +34,7 @@ extern const Resource kServices;
 extern const Resource kConfigMaps;
 extern const Resource kEvents;
 extern const Resource kNodes;  // has no namespace
+extern const Resource kLeases;
 extern const Resource kTrainingJobs;
 }  // namespace resources
 

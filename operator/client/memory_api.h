@@ -21,7 +21,7 @@ namespace coxswain {
 class LabelSelector;
 class MemoryStream;
 
-// How a server answers a watch with send_initial_events.
+// How a server answers a watch with send_initial_events. kErrorEvent: the same where no version is given.
 enum class StreamingList {
   kServed,
   kRefused,     // 422: the feature is off

@@ -123,8 +123,13 @@ ApiResult<std::unique_ptr<Watch>> MemoryApi::watch(const Resource& resource, con
 // What an opened watch is sent of the past.
 void MemoryApi::replay(MemoryStream& stream, const WatchOptions& options) {
   const uint64_t from = parse_version(options.resource_version).value_or(0);
-  if (options.send_initial_events && streaming_list_ == StreamingList::kErrorEvent) {
-    stream.fail({500, "InternalError", "etcdserver: requested watch progress is not supported", {}});
+  const bool from_now = options.send_initial_events || options.resource_version.empty();
+  if (from_now && streaming_list_ == StreamingList::kErrorEvent) {
+    stream.fail({500,
+                 "InternalError",
+                 "a watch stream was requested by the client but the required storage feature "
+                 "RequestWatchProgress is disabled",
+                 {}});
   } else if (options.send_initial_events || from == 0) {
     // Every kind is looked through: the stream takes only its own.
     for (const auto& [_, entry] : kinds_) {

@@ -30,7 +30,8 @@ ApiResult<Json> MemoryApi::create(const Resource& resource, const std::string& n
                                   const WriteOptions& options) {
   Json next = object;
   if (!metadata::resource_version(next).empty()) {
-    return api_error(400, "BadRequest", "resourceVersion should not be set on objects to be created");
+    return api_error(500, "InternalError",
+                     "Internal error occurred: resourceVersion should not be set on objects to be created");
   }
   if (const std::string own = metadata::namespace_name(next); !own.empty() && own != ns) {
     return api_error(400, "BadRequest",

@@ -3,8 +3,13 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdlib>
+#include <thread>
+
 #include "operator/client/rest/rest_api_client.h"
 #include "operator/controller/controller.h"
+#include "operator/election/fenced_api.h"
+#include "operator/election/leader_elector.h"
 #include "operator/manager/config_check.h"
 
 namespace coxswain {
@@ -37,6 +42,43 @@ RestClientOptions client_options(const OperatorOptions& options) {
   return result;
 }
 
+// Quick to give up, as a renewal that is late is as good as none; the elector tries again by itself.
+RestClientOptions lease_client_options(const OperatorOptions& options) {
+  RestClientOptions result = client_options(options);
+  result.request_timeout = options.leader_election.renew_deadline / 2;
+  result.retry.max_attempts = 1;
+  return result;
+}
+
+ElectionSettings election_settings(const LeaderElectionFlags& flags, const std::string& default_namespace) {
+  ElectionSettings settings;
+  settings.namespace_name = flags.namespace_name.empty() ? default_namespace : flags.namespace_name;
+  settings.lease_name = flags.lease_name;
+  settings.identity = make_identity();
+  settings.lease_duration = flags.lease_duration;
+  settings.renew_deadline = flags.renew_deadline;
+  settings.retry_period = flags.retry_period;
+  return settings;
+}
+
+[[noreturn]] void end_without_lease() {
+  spdlog::critical("the lease is lost: ending at once, since another operator may be working");
+  spdlog::shutdown();
+  std::_Exit(kExitLeaseLost);
+}
+
+// The lease is held until the last pass has ended, and then handed over.
+void work_as_leader(LeaderElector& elector, Controller& controller, std::stop_token stop) {
+  if (!elector.acquire(stop)) return;
+  std::jthread holding([&](std::stop_token drained) {
+    if (!elector.hold(drained)) end_without_lease();
+  });
+  controller.run(stop);
+  holding.request_stop();
+  holding.join();
+  elector.release();
+}
+
 }  // namespace
 
 Result<void> run_operator(const OperatorOptions& options, const EnvironmentLookup& environment,
@@ -47,8 +89,19 @@ Result<void> run_operator(const OperatorOptions& options, const EnvironmentLooku
   if (!api) return tl::unexpected(api.error());
   spdlog::info("the API server is that of {}; namespaces: {}", access->source,
                options.namespaces.empty() ? "all" : fmt::format("{}", fmt::join(options.namespaces, ", ")));
-  Controller controller(**api, nullptr, system_time, controller_options(options));
-  controller.run(stop);
+  const ElectionSettings election = election_settings(options.leader_election, access->default_namespace);
+  if (auto checked = check(election); !checked) return checked;
+  if (!options.leader_election.enabled) {
+    Controller controller(**api, nullptr, system_time, controller_options(options));
+    controller.run(stop);
+    return {};
+  }
+  auto lease_api = RestApiClient::connect(*access, lease_client_options(options), environment);
+  if (!lease_api) return tl::unexpected(lease_api.error());
+  LeaderElector elector(**lease_api, election);
+  FencedApi fenced(**api, [&elector] { return elector.leads(); });
+  Controller controller(fenced, nullptr, system_time, controller_options(options));
+  work_as_leader(elector, controller, stop);
   return {};
 }
 

@@ -9,6 +9,8 @@
 
 namespace coxswain {
 
+constexpr int kExitLeaseLost = 1;
+
 // Works until it is asked to stop (then it drains and hands over the lease), or fails at the start: a mistake
 // in kubeconfig or flags. Where the lease is lost it ends the program, exit status 1: after that moment
 // nothing more may be written, and what is under way can't be called back.

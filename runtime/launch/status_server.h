@@ -6,28 +6,24 @@
 
 #include "contract/result.h"
 #include "runtime/launch/progress_board.h"
+#include "runtime/serving/http_server.h"
 
 namespace coxswain {
 
-// Serves from threads of its own until destroyed. Destroying it closes the port and does not wait: a client
-// that is slow with its request keeps a thread and what that needs until the process ends, and nothing else.
+// Serves from threads of its own until destroyed. Destroying it closes the port and does not wait for
+// clients.
 class StatusServer {
  public:
   // host: the address to listen on. port 0: any free one. kPortInUse if the port is taken.
   static Result<std::unique_ptr<StatusServer>> start(std::shared_ptr<const ProgressBoard> board,
                                                      const std::string& host, int port);
 
-  ~StatusServer();
-  StatusServer(const StatusServer&) = delete;
-  StatusServer& operator=(const StatusServer&) = delete;
-
-  int port() const;
+  int port() const { return server_->port(); }
 
  private:
-  struct Impl;
-  explicit StatusServer(std::shared_ptr<Impl> impl);
+  explicit StatusServer(std::unique_ptr<HttpServer> server);
 
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace coxswain

@@ -37,6 +37,13 @@ std::optional<WatchEvent> next_event(Watch& watch) {
   }
 }
 
+// A server whose etcd can't report a watch's progress says so where it would have to: when a watch is to
+// begin with what there is now.
+bool refused_by_old_etcd(const WatchEvent& event) {
+  return event.type == WatchEventType::kError && event.object.value("code", 0) == 500 &&
+         event.object.value("message", "").find("RequestWatchProgress") != std::string::npos;
+}
+
 #define ASSERT_OK(result) ASSERT_TRUE(result) << (result).error().code << " " << (result).error().message
 
 TEST_P(ApiConformance, CreateGivesIdentityAndGetGivesTheSame) {
@@ -69,12 +76,13 @@ TEST_P(ApiConformance, CreateOfATakenNameIs409AlreadyExists) {
   EXPECT_FALSE(again.error().conflict());
 }
 
-TEST_P(ApiConformance, CreateWithAResourceVersionIs400) {
+TEST_P(ApiConformance, CreateWithAResourceVersionIs500) {
   Json map = a_config_map("c");
   map["metadata"]["resourceVersion"] = "1";
   const auto created = api().create(kConfigMaps, ns(), map, {});
   ASSERT_FALSE(created);
-  EXPECT_EQ(created.error().code, 400);
+  EXPECT_EQ(created.error().code, 500);
+  EXPECT_THAT(created.error().message, HasSubstr("resourceVersion should not be set"));
 }
 
 TEST_P(ApiConformance, ABadNameIs422ThatNamesTheField) {
@@ -353,6 +361,7 @@ TEST_P(ApiConformance, AFinalizerHoldsAnObjectBack) {
 }
 
 TEST_P(ApiConformance, ChildrenGoWithTheirOwner) {
+  if (!under_test_.collects_garbage) GTEST_SKIP() << "no controller-manager runs beside this server";
   const auto job = api().create(kTrainingJobs, ns(), a_training_job("j"), {});
   ASSERT_OK(job);
   ASSERT_OK(api().create(kConfigMaps, ns(), owned_by(a_config_map("child"), *job), {}));
@@ -412,7 +421,8 @@ TEST_P(ApiConformance, WatchWithoutAVersionBeginsWithWhatThereIs) {
   ASSERT_OK(watch);
   const auto event = next_event(**watch);
   ASSERT_TRUE(event);
-  EXPECT_EQ(event->type, WatchEventType::kAdded);
+  if (refused_by_old_etcd(*event)) return;
+  ASSERT_EQ(event->type, WatchEventType::kAdded) << event->object;
   EXPECT_EQ(event->object["metadata"]["name"], "a");
 }
 
@@ -473,16 +483,17 @@ TEST_P(ApiConformance, AListOfMetadataHasNothingElse) {
   ASSERT_EQ(list->items.size(), 1U);
   EXPECT_EQ(list->items[0]["metadata"]["name"], "a");
   EXPECT_FALSE(list->items[0].contains("data"));
-  auto watch = api().watch(kConfigMaps, ns(),
-                           {.label_selector = "app=test", .resource_version = "", .metadata_only = true});
+  auto watch = api().watch(
+      kConfigMaps, ns(),
+      {.label_selector = "app=test", .resource_version = list->resource_version, .metadata_only = true});
   ASSERT_OK(watch);
+  ASSERT_OK(api().merge_patch(kConfigMaps, ns(), "a", {{"data", {{"key", "2"}}}}, {}));
   const auto event = next_event(**watch);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->object["metadata"]["uid"], list->items[0]["metadata"]["uid"]);
   EXPECT_FALSE(event->object.contains("data"));
 }
 
-// A server whose etcd is too old says so by an ERROR event of code 500.
 TEST_P(ApiConformance, AStreamingListEndsWithItsBookmarkAndGoesOn) {
   ASSERT_OK(api().create(kConfigMaps, ns(), a_config_map("a"), {}));
   auto watch = api().watch(
@@ -490,10 +501,7 @@ TEST_P(ApiConformance, AStreamingListEndsWithItsBookmarkAndGoesOn) {
   ASSERT_OK(watch);
   const auto first = (*watch)->next(std::chrono::seconds(30));
   ASSERT_TRUE(first);
-  if (first->type == WatchEventType::kError) {
-    EXPECT_EQ(first->object["code"], 500);
-    return;
-  }
+  if (refused_by_old_etcd(*first)) return;
   EXPECT_EQ(first->type, WatchEventType::kAdded);
   std::optional<WatchEvent> end;
   do {

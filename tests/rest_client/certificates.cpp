@@ -35,6 +35,11 @@ void add_extension(X509* certificate, int nid, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
+void add_name(X509* certificate, const char* field, const std::string& value) {
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), field, MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>(value.c_str()), -1, -1, 0);
+}
+
 std::shared_ptr<X509> new_certificate(const std::string& name, EVP_PKEY* key,
                                       std::chrono::seconds valid_for) {
   static std::atomic<long> serial{1};
@@ -44,15 +49,14 @@ std::shared_ptr<X509> new_certificate(const std::string& name, EVP_PKEY* key,
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -7200);
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), valid_for.count());
   X509_set_pubkey(certificate.get(), key);
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate.get()), "CN", MBSTRING_UTF8,
-                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  add_name(certificate.get(), "CN", name);
   return certificate;
 }
 
 }  // namespace
 
-TestAuthority::TestAuthority(const std::string& name)
-    : key_(new_key()), certificate_(new_certificate(name, key_.get(), std::chrono::hours(1))) {
+TestAuthority::TestAuthority(const std::string& name, std::chrono::seconds valid_for)
+    : key_(new_key()), certificate_(new_certificate(name, key_.get(), valid_for)) {
   X509_set_issuer_name(certificate_.get(), X509_get_subject_name(certificate_.get()));
   add_extension(certificate_.get(), NID_basic_constraints, "critical,CA:TRUE");
   add_extension(certificate_.get(), NID_key_usage, "critical,keyCertSign");
@@ -63,6 +67,7 @@ TestAuthority::TestAuthority(const std::string& name)
 CertificatePair TestAuthority::issue(const CertificateRequest& request) const {
   const auto key = new_key();
   const auto certificate = new_certificate(request.common_name, key.get(), request.valid_for);
+  if (!request.organization.empty()) add_name(certificate.get(), "O", request.organization);
   X509_set_issuer_name(certificate.get(), X509_get_subject_name(certificate_.get()));
   if (!request.subject_alt_name.empty()) {
     add_extension(certificate.get(), NID_subject_alt_name, request.subject_alt_name);

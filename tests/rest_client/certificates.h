@@ -13,6 +13,7 @@ struct CertificateRequest {
   std::string common_name = "test";
   std::string subject_alt_name{};        // "DNS:localhost,IP:127.0.0.1"; "": none
   std::chrono::seconds valid_for{3600};  // negative: expired that long ago
+  std::string organization{};            // a group, to an API server; "": none
 };
 
 struct CertificatePair {
@@ -22,7 +23,8 @@ struct CertificatePair {
 
 class TestAuthority {
  public:
-  explicit TestAuthority(const std::string& name = "test authority");
+  explicit TestAuthority(const std::string& name = "test authority",
+                         std::chrono::seconds valid_for = std::chrono::hours(1));
 
   const std::string& ca_pem() const { return ca_pem_; }
   CertificatePair issue(const CertificateRequest& request) const;
