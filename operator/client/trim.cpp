@@ -26,6 +26,16 @@ void trim_pod(Json& pod) {
   for (Json& container : *containers) keep_only(container, {"name", "ports"});
 }
 
+std::vector<std::string> unread_of_pods() {
+  std::vector<std::string> unread = {"spec/affinity", "spec/initContainers", "spec/securityContext",
+                                     "spec/tolerations", "spec/volumes"};
+  for (const char* field :
+       {"args", "command", "env", "envFrom", "resources", "securityContext", "volumeMounts"}) {
+    unread.push_back(std::string("spec/containers/*/") + field);
+  }
+  return unread;
+}
+
 void trim_node(Json& node) {
   keep_only(node, {"apiVersion", "kind", "metadata", "spec", "status"});
   if (const auto meta = node.find("metadata"); meta != node.end() && meta->is_object()) {

@@ -2,12 +2,17 @@
 // memory of what a decision reads.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "operator/client/api_client.h"
 
 namespace coxswain {
 
 // Of the spec only the node, hostNetwork and the containers' names and ports.
 void trim_pod(Json& pod);
+// The bulk of what trim_pod drops, for ListOptions::unread.
+std::vector<std::string> unread_of_pods();
 // Only metadata without annotations, spec.unschedulable and spec.taints, and the conditions without the times
 // of their heartbeats.
 void trim_node(Json& node);
