@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 
 #include "contract/contract.h"
 #include "operator/api/parse.h"
@@ -140,20 +139,15 @@ size_t alike(std::span<const Action> actions) {
 }
 
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
-                                             std::span<const Action> actions) {
-  if (actions.size() == 1) return {carry_out(api, job, actions.front())};
+                                             std::span<const Action> actions, ParallelRunner& runner) {
   std::vector<ActionResult> results(actions.size());
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < actions.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        results[i] = carry_out(api, job, actions[i]);
-      } catch (const std::exception& error) {
-        results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
-      }
-    });
-  }
-  threads.clear();  // joins
+  runner.run(actions.size(), [&](size_t i) {
+    try {
+      results[i] = carry_out(api, job, actions[i]);
+    } catch (const std::exception& error) {
+      results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
+    }
+  });
   return results;
 }
 

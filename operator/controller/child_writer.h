@@ -9,6 +9,7 @@
 
 #include "operator/client/api_client.h"
 #include "operator/client/clock.h"
+#include "operator/controller/parallel_runner.h"
 #include "operator/reconcile/observed.h"
 #include "operator/reconcile/plan.h"
 
@@ -45,9 +46,9 @@ ActionResult carry_out(ApiClient& api, const TrainingJob& job, const Action& act
 // least one.
 size_t alike(std::span<const Action> actions);
 
-// Each by a thread of its own; the results are in the actions' order.
+// As many at a time as the runner has threads; the results are in the actions' order.
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
-                                             std::span<const Action> actions);
+                                             std::span<const Action> actions, ParallelRunner& runner);
 
 // A v1 Event about the job; the same words again raise its count instead. Failures are not reported back: an
 // event lost is no harm to training.

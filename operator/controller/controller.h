@@ -16,6 +16,7 @@
 #include "operator/client/clock.h"
 #include "operator/controller/child_writer.h"
 #include "operator/controller/cluster_view.h"
+#include "operator/controller/parallel_runner.h"
 #include "operator/controller/progress_log.h"
 #include "operator/controller/progress_reader.h"
 #include "operator/controller/work_queue.h"
@@ -106,6 +107,7 @@ class Controller {
   std::condition_variable_any stopped_;
   std::map<Key, std::shared_ptr<JobState>> states_;
   ClusterView view_;
+  ParallelRunner writers_;
 };
 
 }  // namespace coxswain
