@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "contract/contract.h"
+#include "operator/logging/log_lines.h"
 #include "operator/manager/manager.h"
 #include "operator/manager/options.h"
 #include "operator/manager/stop_signals.h"
@@ -29,8 +30,10 @@ int run(int argc, char** argv) {
     std::fputs(goodbye->err.c_str(), stderr);
     return goodbye->exit_status;
   }
+  const auto& options = std::get<OperatorOptions>(parsed);
+  set_up_logging(options.log_format == "json" ? LogFormat::kJson : LogFormat::kText, options.log_level);
   StopSignals signals;
-  const auto ended = run_operator(std::get<OperatorOptions>(parsed), process_environment(), signals.token());
+  const auto ended = run_operator(options, process_environment(), signals.token());
   if (ended) return 0;
   std::fprintf(stderr, "coxswain-operator: %s\n", ended.error().message.c_str());
   return static_cast<int>(ended.error().code);

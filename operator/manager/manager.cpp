@@ -4,13 +4,17 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "operator/client/rest/rest_api_client.h"
 #include "operator/controller/controller.h"
 #include "operator/election/fenced_api.h"
 #include "operator/election/leader_elector.h"
+#include "operator/logging/log_lines.h"
 #include "operator/manager/config_check.h"
+#include "operator/serving/operator_pages.h"
 
 namespace coxswain {
 
@@ -67,6 +71,16 @@ ElectionSettings election_settings(const LeaderElectionFlags& flags, const std::
   std::_Exit(kExitLeaseLost);
 }
 
+// Standing by is ready: it is what a second operator is for.
+std::optional<std::string> not_ready(const LeaderElector* elector, const Controller& controller) {
+  if (elector != nullptr && !elector->leads()) {
+    if (elector->takes_part()) return std::nullopt;
+    return "the lease has not been read yet; the log says why if that lasts";
+  }
+  if (controller.synced()) return std::nullopt;
+  return "not everything has been listed yet; the log says why if that lasts";
+}
+
 // The lease is held until the last pass has ended, and then handed over.
 void work_as_leader(LeaderElector& elector, Controller& controller, std::stop_token stop) {
   if (!elector.acquire(stop)) return;
@@ -91,17 +105,24 @@ Result<void> run_operator(const OperatorOptions& options, const EnvironmentLooku
                options.namespaces.empty() ? "all" : fmt::format("{}", fmt::join(options.namespaces, ", ")));
   const ElectionSettings election = election_settings(options.leader_election, access->default_namespace);
   if (auto checked = check(election); !checked) return checked;
-  if (!options.leader_election.enabled) {
-    Controller controller(**api, nullptr, system_time, controller_options(options));
-    controller.run(stop);
-    return {};
+  std::unique_ptr<RestApiClient> lease_api;
+  std::unique_ptr<LeaderElector> elector;
+  if (options.leader_election.enabled) {
+    auto connected = RestApiClient::connect(*access, lease_client_options(options), environment);
+    if (!connected) return tl::unexpected(connected.error());
+    lease_api = std::move(*connected);
+    elector = std::make_unique<LeaderElector>(*lease_api, election);
   }
-  auto lease_api = RestApiClient::connect(*access, lease_client_options(options), environment);
-  if (!lease_api) return tl::unexpected(lease_api.error());
-  LeaderElector elector(**lease_api, election);
-  FencedApi fenced(**api, [&elector] { return elector.leads(); });
+  FencedApi fenced(**api, [&elector] { return elector == nullptr || elector->leads(); });
   Controller controller(fenced, nullptr, system_time, controller_options(options));
-  work_as_leader(elector, controller, stop);
+  const auto health = serve_health("--health-bind-address", options.health_address,
+                                   [&] { return not_ready(elector.get(), controller); });
+  if (!health) return tl::unexpected(health.error());
+  if (elector == nullptr) {
+    controller.run(stop);
+  } else {
+    work_as_leader(*elector, controller, stop);
+  }
   return {};
 }
 
