@@ -116,6 +116,8 @@ class Watch {
 
 struct WriteOptions {
   bool dry_run = false;  // validated and answered, nothing stored
+  // Of create() only: the caller reads no more of the answer than metadata; a client may leave the rest out.
+  bool metadata_only = false;
 };
 
 struct DeleteOptions {

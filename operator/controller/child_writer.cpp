@@ -39,7 +39,8 @@ ActionResult taken_name(ApiClient& api, const TrainingJob& job, const CreateChil
 
 ActionResult run(ApiClient& api, const TrainingJob& job, const CreateChild& create) {
   const Resource& resource = resource_of(create.kind);
-  auto created = api.create(resource, job.metadata.namespace_name, create.object, {});
+  // Nothing has happened to it yet: its metadata is all there is to know.
+  auto created = api.create(resource, job.metadata.namespace_name, create.object, {.metadata_only = true});
   if (created) return ActionDone{std::move(*created), resource};
   const ApiError& error = created.error();
   if (error.already_exists()) return taken_name(api, job, create);
@@ -156,7 +157,8 @@ void publish(ApiClient& api, const TrainingJob& job, const Event& event, TimePoi
   const size_t hash = std::hash<std::string>{}(job.metadata.uid + event.reason + event.message);
   const std::string name = fmt::format("{}.{:016x}", job.metadata.name, hash);
   const std::string time = format_time(now);
-  auto created = api.create(resources::kEvents, ns, event_object(job, event, name, time), {});
+  auto created =
+      api.create(resources::kEvents, ns, event_object(job, event, name, time), {.metadata_only = true});
   if (created) return;
   if (created.error().already_exists()) {
     if (auto before = api.get(resources::kEvents, ns, name)) {

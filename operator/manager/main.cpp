@@ -1,5 +1,4 @@
 // `coxswain-operator`: the controller of TrainingJobs.
-#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
@@ -7,20 +6,13 @@
 
 #include "contract/contract.h"
 #include "operator/logging/log_lines.h"
+#include "operator/manager/heap.h"
 #include "operator/manager/manager.h"
 #include "operator/manager/options.h"
 #include "operator/manager/stop_signals.h"
 
 namespace coxswain {
 namespace {
-
-// Objects are parsed by one thread and freed by another. With an arena for each thread, which is glibc's way,
-// each would keep what a burst has left in it.
-void share_memory_between_threads() {
-#ifdef __GLIBC__
-  mallopt(M_ARENA_MAX, 2);
-#endif
-}
 
 int run(int argc, char** argv) {
   share_memory_between_threads();
@@ -33,6 +25,7 @@ int run(int argc, char** argv) {
   const auto& options = std::get<OperatorOptions>(parsed);
   set_up_logging(options.log_format == "json" ? LogFormat::kJson : LogFormat::kText, options.log_level);
   StopSignals signals;
+  const std::jthread heap = give_back_free_memory();
   const auto ended = run_operator(options, process_environment(), signals.token());
   if (ended) return 0;
   std::fprintf(stderr, "coxswain-operator: %s\n", ended.error().message.c_str());

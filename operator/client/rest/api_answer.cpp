@@ -113,6 +113,12 @@ ApiResult<Json> object(HttpResult result) {
   return parse(std::move(result), pruner);
 }
 
+ApiResult<Json> object(HttpResult result, const Resource& resource) {
+  auto answer = object(std::move(result));
+  if (answer) name_kind(*answer, resource);
+  return answer;
+}
+
 ApiResult<ObjectList> list(HttpResult result, const Resource& resource,
                            const std::vector<std::string>& unread) {
   const int status = result ? result->status : 0;

@@ -16,6 +16,8 @@ ApiError error(const HttpFailure& failure);
 
 // Of all objects, managedFields is left out.
 ApiResult<Json> object(HttpResult result);
+// The same, where only the metadata was asked for: with the resource's kind and apiVersion.
+ApiResult<Json> object(HttpResult result, const Resource& resource);
 // Items of built-in kinds come without kind and apiVersion: they get the resource's. So do objects of which
 // only the metadata was asked for.
 ApiResult<ObjectList> list(HttpResult result, const Resource& resource,

@@ -130,7 +130,7 @@ ApiResult<std::unique_ptr<Watch>> RestApiClient::watch(const Resource& resource,
 ApiResult<Json> RestApiClient::create(const Resource& resource, const std::string& ns, const Json& object,
                                       const WriteOptions& options) {
   return api_answer::object(
-      send({"create", resource.plural, api_request::create(resource, ns, object, options)}));
+      send({"create", resource.plural, api_request::create(resource, ns, object, options)}), resource);
 }
 
 ApiResult<Json> RestApiClient::update(const Resource& resource, const std::string& ns, const Json& object,

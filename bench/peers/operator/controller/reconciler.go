@@ -29,6 +29,7 @@ type Reconciler struct {
 	// own (as Kubernetes' Job controller does it). 0: a pass at once.
 	BatchPeriod time.Duration
 	Workers     int
+	expected    expectations
 }
 
 type news struct{ kind, reason, message string }
@@ -117,7 +118,7 @@ func (r *Reconciler) createMissing(ctx context.Context, job *v1alpha1.TrainingJo
 			return err
 		}
 	}
-	missing := pods.missing()
+	missing := r.expected.unexpected(job.UID, pods)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -126,7 +127,11 @@ func (r *Reconciler) createMissing(ctx context.Context, job *v1alpha1.TrainingJo
 		return err
 	}
 	return slowStart(len(missing), func(i int) error {
-		return client.IgnoreAlreadyExists(r.Create(ctx, builder.build(missing[i])))
+		err := client.IgnoreAlreadyExists(r.Create(ctx, builder.build(missing[i])))
+		if err == nil {
+			r.expected.created(job.UID, missing[i])
+		}
+		return err
 	})
 }
 
