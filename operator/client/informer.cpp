@@ -68,7 +68,8 @@ void Informer::feed(WatchInput input) {
   if (!machine_.receiving()) watch_.reset();
 }
 
-void Informer::list(const ListOptions& options) {
+void Informer::list(ListOptions options) {
+  options.unread = options_.unread;
   auto page = api_.list(options_.resource, options_.namespace_name, options);
   if (page) return feed(std::move(*page));
   spdlog::warn("{} could not be listed: {} {}", options_.resource.plural, page.error().code,
@@ -78,6 +79,7 @@ void Informer::list(const ListOptions& options) {
 
 void Informer::open(WatchOptions options) {
   options.on_ready = [this] { signal(); };
+  options.unread = options_.unread;
   auto watch = api_.watch(options_.resource, options_.namespace_name, options);
   if (watch) {
     watch_ = std::move(*watch);

@@ -22,6 +22,7 @@ struct InformerOptions {
   std::string label_selector{};
   bool metadata_only = false;
   Trim trim{};
+  std::vector<std::string> unread{};  // what `trim` drops for certain, see ListOptions
   Indexers indexers{};
   WatchSettings watch{};
 };
@@ -47,7 +48,7 @@ class Informer {
  private:
   void signal();
   void feed(WatchInput input);
-  void list(const ListOptions& options);
+  void list(ListOptions options);
   void open(WatchOptions options);
   bool receive(TimePoint until);
 

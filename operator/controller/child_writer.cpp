@@ -1,7 +1,7 @@
 #include "operator/controller/child_writer.h"
 
 #include <algorithm>
-#include <thread>
+#include <functional>
 
 #include "contract/contract.h"
 #include "operator/client/metadata.h"
@@ -44,7 +44,8 @@ ActionResult taken_name(ApiClient& api, const TrainingJob& job, const CreateChil
 
 ActionResult run(ApiClient& api, const TrainingJob& job, const CreateChild& create) {
   const Resource& resource = resource_of(create.kind);
-  auto created = api.create(resource, job.metadata.namespace_name, create.object, {});
+  // Nothing has happened to it yet: its metadata is all there is to know.
+  auto created = api.create(resource, job.metadata.namespace_name, create.object, {.metadata_only = true});
   if (created) return ActionDone{std::move(*created), resource};
   const ApiError& error = created.error();
   if (error.already_exists()) return taken_name(api, job, create);
@@ -125,20 +126,15 @@ size_t alike(std::span<const Action> actions) {
 }
 
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
-                                             std::span<const Action> actions) {
-  if (actions.size() == 1) return {carry_out(api, job, actions.front())};
+                                             std::span<const Action> actions, ParallelRunner& runner) {
   std::vector<ActionResult> results(actions.size());
-  std::vector<std::jthread> threads;
-  for (size_t i = 0; i < actions.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        results[i] = carry_out(api, job, actions[i]);
-      } catch (const std::exception& error) {
-        results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
-      }
-    });
-  }
-  threads.clear();  // joins
+  runner.run(actions.size(), [&](size_t i) {
+    try {
+      results[i] = carry_out(api, job, actions[i]);
+    } catch (const std::exception& error) {
+      results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
+    }
+  });
   return results;
 }
 

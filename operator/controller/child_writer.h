@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operator/client/api_client.h"
+#include "operator/controller/parallel_runner.h"
 #include "operator/reconcile/observed.h"
 #include "operator/reconcile/plan.h"
 
@@ -44,8 +45,8 @@ ActionResult carry_out(ApiClient& api, const TrainingJob& job, const Action& act
 // least one.
 size_t alike(std::span<const Action> actions);
 
-// Each by a thread of its own; the results are in the actions' order.
+// As many at a time as the runner has threads; the results are in the actions' order.
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
-                                             std::span<const Action> actions);
+                                             std::span<const Action> actions, ParallelRunner& runner);
 
 }  // namespace coxswain

@@ -26,6 +26,7 @@ InformerOptions children(const Resource& resource, bool metadata_only) {
   InformerOptions options{.resource = resource, .label_selector = contract::kLabelJobName};
   options.metadata_only = metadata_only;
   options.trim = metadata_only ? trim_to_metadata : trim_pod;
+  if (!metadata_only) options.unread = unread_of_pods();
   options.indexers = metadata_only ? by_owner_uid() : pod_indexers();
   return options;
 }

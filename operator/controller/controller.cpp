@@ -76,6 +76,7 @@ TimePoint Controller::step() {
 
 void Controller::run(std::stop_token stop) {
   parallel_writes_ = options_.parallel_writes;
+  writers_.start(parallel_writes_ - 1);  // each worker writes too
   std::vector<std::jthread> watches = view_.start();
   wait_until_synced(stop);
   std::jthread events([this](std::stop_token enough) { events_.run(std::move(enough)); });

@@ -18,6 +18,7 @@
 #include "operator/controller/cluster_view.h"
 #include "operator/controller/controller_observer.h"
 #include "operator/controller/event_writer.h"
+#include "operator/controller/parallel_runner.h"
 #include "operator/controller/progress_log.h"
 #include "operator/controller/progress_reader.h"
 #include "operator/reconcile/reconcile.h"
@@ -111,6 +112,7 @@ class Controller {
   std::map<Key, std::shared_ptr<JobState>> states_;
   EventWriter events_;
   ClusterView view_;
+  ParallelRunner writers_;
 };
 
 }  // namespace coxswain

@@ -164,7 +164,7 @@ std::optional<PassResult> Controller::write_children(JobState& state, const Trai
   size_t batch = 1;
   for (size_t begin = 0; begin < actions.size();) {
     const size_t count = std::min(alike(actions.subspan(begin)), batch);
-    const auto results = carry_out_together(api_, job, actions.subspan(begin, count));
+    const auto results = carry_out_together(api_, job, actions.subspan(begin, count), writers_);
     // What was done is taken note of also where something else of the batch was refused.
     const ActionResult* failed = nullptr;
     for (const ActionResult& result : results) {

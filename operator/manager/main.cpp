@@ -6,6 +6,7 @@
 
 #include "contract/contract.h"
 #include "operator/logging/log_lines.h"
+#include "operator/manager/heap.h"
 #include "operator/manager/manager.h"
 #include "operator/manager/options.h"
 #include "operator/manager/stop_signals.h"
@@ -14,6 +15,7 @@ namespace coxswain {
 namespace {
 
 int run(int argc, char** argv) {
+  share_memory_between_threads();
   const auto parsed = parse_operator_options(argc, argv);
   if (const auto* goodbye = std::get_if<Goodbye>(&parsed)) {
     std::fputs(goodbye->out.c_str(), stdout);
@@ -23,6 +25,7 @@ int run(int argc, char** argv) {
   const auto& options = std::get<OperatorOptions>(parsed);
   set_up_logging(options.log_format == "json" ? LogFormat::kJson : LogFormat::kText, options.log_level);
   StopSignals signals;
+  const std::jthread heap = give_back_free_memory();
   const auto ended = run_operator(options, process_environment(), signals.token());
   if (ended) return 0;
   std::fprintf(stderr, "coxswain-operator: %s\n", ended.error().message.c_str());

@@ -222,17 +222,45 @@ TEST_F(ObjectStoreTest, WhatIsNoObjectIsPassedOver) {
 }
 
 TEST(Trim, OfAPodWhatDecisionsRead) {
-  Json pod = {{"metadata", {{"name", "p"}, {"annotations", {{"a", "b"}}}}},
+  Json pod = {{"metadata",
+               {{"name", "p"},
+                {"generation", 1},
+                {"labels", {{"app", "x"}, {"training.coxswain.dev/attempt", "0"}}},
+                {"annotations", {{"a", "b"}, {"training.coxswain.dev/spec-fingerprint", "f"}}},
+                {"ownerReferences", {{{"uid", "u"}, {"controller", true}, {"blockOwnerDeletion", true}}}}}},
               {"spec",
                {{"nodeName", "n"},
                 {"volumes", {1, 2}},
                 {"containers", {{{"name", "trainer"}, {"env", {1}}, {"ports", {{{"containerPort", 1}}}}}}}}},
-              {"status", {{"phase", "Running"}}}};
-  Json expected = pod;
-  expected["spec"].erase("volumes");
-  expected["spec"]["containers"][0].erase("env");
+              {"status",
+               {{"phase", "Running"},
+                {"qosClass", "BestEffort"},
+                {"conditions",
+                 {{{"type", "Initialized"}, {"status", "True"}},
+                  {{"type", "Ready"}, {"status", "True"}, {"lastProbeTime", nullptr}}}},
+                {"containerStatuses",
+                 {{{"name", "trainer"}, {"imageID", "i"}, {"state", {{"running", Json::object()}}}}}}}}};
   trim_pod(pod);
-  EXPECT_EQ(pod, expected);
+  EXPECT_EQ(pod, Json::parse(R"({
+    "metadata": {"name": "p", "labels": {"training.coxswain.dev/attempt": "0"},
+                 "annotations": {"training.coxswain.dev/spec-fingerprint": "f"},
+                 "ownerReferences": [{"uid": "u", "controller": true}]},
+    "spec": {"nodeName": "n", "containers": [{"name": "trainer", "ports": [{"containerPort": 1}]}]},
+    "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+               "containerStatuses": [{"name": "trainer", "state": {"running": {}}}]}})"));
+}
+
+TEST(Trim, WhatIsUnreadOfAPodIsDroppedAnyway) {
+  for (const std::string& path : unread_of_pods()) {
+    Json pod;
+    // "spec/containers/*/env" as a JSON pointer to it in the first container.
+    std::string pointer = "/" + path;
+    if (const auto star = pointer.find('*'); star != std::string::npos) pointer.replace(star, 1, "0");
+    pod["spec"]["containers"] = Json::array();
+    pod[Json::json_pointer(pointer)] = {1};
+    trim_pod(pod);
+    EXPECT_FALSE(pod.contains(Json::json_pointer(pointer))) << path;
+  }
 }
 
 TEST(Trim, ANodesHeartbeatIsNoChange) {

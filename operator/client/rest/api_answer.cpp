@@ -43,10 +43,19 @@ tl::unexpected<ApiError> garbled(int status, const std::string& what) {
                    "the API server answered " + std::to_string(status) + " with a body that is " + what);
 }
 
-ApiResult<Json> parse(const HttpResult& result) {
+constexpr char kManagedFields[] = "metadata/managedFields";
+
+// The paths of `unread`, and managedFields, of an object that lies at `prefix`.
+JsonPruner pruner_at(const std::string& prefix, const std::vector<std::string>& unread) {
+  std::vector<std::string> paths = {prefix + kManagedFields};
+  for (const std::string& path : unread) paths.push_back(prefix + path);
+  return JsonPruner(paths);
+}
+
+ApiResult<Json> parse(HttpResult result, const JsonPruner& pruner) {
   if (!result) return tl::unexpected(error(result.error()));
   if (result->status < 200 || result->status > 299) return tl::unexpected(error(*result));
-  Json body = parse_json(result->body);
+  Json body = parse_json(pruner.prune(std::move(result->body)));
   if (!body.is_object()) return garbled(result->status, "no JSON object");
   return body;
 }
@@ -106,12 +115,21 @@ ApiError error(const HttpResponse& response) {
   return result;
 }
 
-ApiResult<Json> object(const HttpResult& result) {
-  return parse(result);
+ApiResult<Json> object(HttpResult result) {
+  static const JsonPruner pruner = pruner_at("", {});
+  return parse(std::move(result), pruner);
 }
 
-ApiResult<ObjectList> list(const HttpResult& result, const Resource& resource) {
-  auto body = parse(result);
+ApiResult<Json> object(HttpResult result, const Resource& resource) {
+  auto answer = object(std::move(result));
+  if (answer) name_kind(*answer, resource);
+  return answer;
+}
+
+ApiResult<ObjectList> list(HttpResult result, const Resource& resource,
+                           const std::vector<std::string>& unread) {
+  const int status = result ? result->status : 0;
+  auto body = parse(std::move(result), pruner_at("items/*/", unread));
   if (!body) return tl::unexpected(body.error());
   ObjectList list;
   const Json metadata = body->value("metadata", Json::object());
@@ -122,7 +140,7 @@ ApiResult<ObjectList> list(const HttpResult& result, const Resource& resource) {
   const auto items = body->find("items");
   // Go's encoder writes an empty list of some kinds as null.
   if (items == body->end() || items->is_null()) return list;
-  if (!items->is_array()) return garbled(result->status, "no list: its items are no array");
+  if (!items->is_array()) return garbled(status, "no list: its items are no array");
   list.items.reserve(items->size());
   for (Json& item : *items) {
     name_kind(item, resource);
@@ -139,6 +157,10 @@ WatchEvent stream_error(const std::string& message) {
            {"reason", "InternalError"},
            {"code", 500},
            {"message", message}}};
+}
+
+JsonPruner watch_pruner(const std::vector<std::string>& unread) {
+  return pruner_at("object/", unread);
 }
 
 WatchEvent watch_event(const std::string& line, const Resource& resource) {

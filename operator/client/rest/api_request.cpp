@@ -92,7 +92,9 @@ HttpRequest watch(const Resource& resource, const std::string& ns, const WatchOp
 
 HttpRequest create(const Resource& resource, const std::string& ns, const Json& object,
                    const WriteOptions& options) {
-  return with_body("POST", path(resource, ns) + write_query(options), kJson, object);
+  HttpRequest request = with_body("POST", path(resource, ns) + write_query(options), kJson, object);
+  if (options.metadata_only) request.accept = kMetadata;
+  return request;
 }
 
 ApiResult<HttpRequest> update(const Resource& resource, const std::string& ns, const Json& object,

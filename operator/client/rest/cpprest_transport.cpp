@@ -19,7 +19,10 @@ using ErrorKind = HttpFailure::Kind;
 
 // Enough for the callbacks, which only move bytes; the library's own 40 threads would cost memory for
 // nothing.
-constexpr size_t kThreads = 4;
+constexpr size_t kThreads = 2;
+// What it sets aside for each read. Its own 64 KiB are cleared each time, and too large for the heap's quick
+// lists.
+constexpr size_t kReadBytes = 16 << 10;
 
 void start_threads() {
   static std::once_flag once;
@@ -299,6 +302,7 @@ http::client::http_client_config CppRestTransport::config(std::chrono::milliseco
                                                           bool compression) const {
   http::client::http_client_config config;
   config.set_timeout(idle);
+  config.set_chunksize(kReadBytes);
   config.set_max_redirects(0);  // a redirect would take the token with it
   config.set_request_compressed_response(compression);
   config.set_validate_certificates(settings_.tls.verify);

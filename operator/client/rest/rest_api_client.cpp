@@ -105,8 +105,8 @@ ApiResult<Json> RestApiClient::get(const Resource& resource, const std::string& 
 
 ApiResult<ObjectList> RestApiClient::list(const Resource& resource, const std::string& ns,
                                           const ListOptions& options) {
-  return api_answer::list(send({"list", resource.plural, api_request::list(resource, ns, options)}),
-                          resource);
+  return api_answer::list(send({"list", resource.plural, api_request::list(resource, ns, options)}), resource,
+                          options.unread);
 }
 
 ApiResult<std::unique_ptr<Watch>> RestApiClient::watch(const Resource& resource, const std::string& ns,
@@ -124,13 +124,13 @@ ApiResult<std::unique_ptr<Watch>> RestApiClient::watch(const Resource& resource,
                         });
   if (!result) return tl::unexpected(api_answer::error(result.error()));
   if (!stream) return tl::unexpected(api_answer::error(*result));
-  return std::make_unique<RestWatch>(resource, std::move(queue), std::move(stream));
+  return std::make_unique<RestWatch>(resource, options.unread, std::move(queue), std::move(stream));
 }
 
 ApiResult<Json> RestApiClient::create(const Resource& resource, const std::string& ns, const Json& object,
                                       const WriteOptions& options) {
   return api_answer::object(
-      send({"create", resource.plural, api_request::create(resource, ns, object, options)}));
+      send({"create", resource.plural, api_request::create(resource, ns, object, options)}), resource);
 }
 
 ApiResult<Json> RestApiClient::update(const Resource& resource, const std::string& ns, const Json& object,

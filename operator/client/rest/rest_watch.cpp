@@ -73,8 +73,12 @@ bool WatchQueue::ended() const {
   return ended_ && lines_.empty() && !overrun_;
 }
 
-RestWatch::RestWatch(Resource resource, std::shared_ptr<WatchQueue> queue, std::unique_ptr<HttpStream> stream)
-    : resource_(std::move(resource)), queue_(std::move(queue)), stream_(std::move(stream)) {}
+RestWatch::RestWatch(Resource resource, const std::vector<std::string>& unread,
+                     std::shared_ptr<WatchQueue> queue, std::unique_ptr<HttpStream> stream)
+    : resource_(std::move(resource)),
+      pruner_(api_answer::watch_pruner(unread)),
+      queue_(std::move(queue)),
+      stream_(std::move(stream)) {}
 
 RestWatch::~RestWatch() {
   queue_->detach();
@@ -82,11 +86,11 @@ RestWatch::~RestWatch() {
 
 std::optional<WatchEvent> RestWatch::next(std::chrono::milliseconds wait) {
   if (!stream_) return std::nullopt;
-  const auto popped = queue_->pop(wait);
+  auto popped = queue_->pop(wait);
   if (popped.room) stream_->resume();
   std::optional<WatchEvent> event;
   if (popped.line) {
-    event = api_answer::watch_event(*popped.line, resource_);
+    event = api_answer::watch_event(pruner_.prune(std::move(*popped.line)), resource_);
   } else if (popped.overrun) {
     event = api_answer::stream_error("an event of the watch on " + resource_.plural + " is too long");
   }

@@ -10,6 +10,7 @@
 
 #include "operator/client/api_client.h"
 #include "operator/client/rest/http_transport.h"
+#include "operator/client/rest/json_pruner.h"
 #include "operator/client/rest/line_framer.h"
 
 namespace coxswain {
@@ -57,7 +58,8 @@ class WatchQueue : public HttpBodySink {
 // Once it is destroyed, on_ready is not called any more.
 class RestWatch : public Watch {
  public:
-  RestWatch(Resource resource, std::shared_ptr<WatchQueue> queue, std::unique_ptr<HttpStream> stream);
+  RestWatch(Resource resource, const std::vector<std::string>& unread, std::shared_ptr<WatchQueue> queue,
+            std::unique_ptr<HttpStream> stream);
   ~RestWatch() override;
 
   std::optional<WatchEvent> next(std::chrono::milliseconds wait) override;
@@ -65,6 +67,7 @@ class RestWatch : public Watch {
 
  private:
   const Resource resource_;
+  const JsonPruner pruner_;
   const std::shared_ptr<WatchQueue> queue_;
   std::unique_ptr<HttpStream> stream_;  // null after an ERROR
 };
