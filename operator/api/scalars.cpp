@@ -71,7 +71,8 @@ std::optional<TimePoint> parse_time(const std::string& text) {
     return std::nullopt;
   TimePoint time = std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
                    std::chrono::seconds(second);
-  if (!fraction.empty()) time += Duration(std::llround(std::strtod(("0" + fraction).c_str(), nullptr) * 1000));
+  if (!fraction.empty())
+    time += Duration(std::llround(std::strtod(("0" + fraction).c_str(), nullptr) * 1000));
   time += zone == '+' ? -offset : offset;
   // By its offset it may lie where no text of this form can name it.
   static const TimePoint first = std::chrono::sys_days(std::chrono::year(0) / 1 / 1);

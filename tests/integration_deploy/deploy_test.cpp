@@ -99,8 +99,9 @@ TEST_P(Deploy, TheServerTakesItAndApplyingItAgainChangesNothing) {
 
 // The namespace enforces it, so a pod that is there has passed.
 TEST_P(Deploy, ItsPodsAreAdmittedAtTheRestrictedLevelAndRun) {
-  ASSERT_EQ(manifest("Namespace", kOperatorNamespace)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
-            "restricted");
+  ASSERT_EQ(
+      manifest("Namespace", kOperatorNamespace)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
+      "restricted");
   ASSERT_EQ(apply({}).exit_code, 0);
   FakeNodes nodes(plane().api(),
                   [this](const std::string& ns, const std::string& pod, const std::string& node) {
@@ -109,7 +110,8 @@ TEST_P(Deploy, ItsPodsAreAdmittedAtTheRestrictedLevelAndRun) {
                   {.namespace_name = kOperatorNamespace, .nodes = 1});
   Json status;
   EXPECT_TRUE(eventually([&] {
-    status = plane().api().get(kDeployments, kOperatorNamespace, "coxswain-operator")->value("status", Json());
+    status =
+        plane().api().get(kDeployments, kOperatorNamespace, "coxswain-operator")->value("status", Json());
     return status.value("readyReplicas", 0) == 2;
   })) << status.dump(2);
   // What isn't: that level is not asleep.

@@ -1,5 +1,5 @@
-// The operator with exactly the rights that deploy/ gives it: they suffice for the whole life of a job, and none
-// of them is there in vain.
+// The operator with exactly the rights that deploy/ gives it: they suffice for the whole life of a job, and
+// none of them is there in vain.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,11 +61,11 @@ std::vector<Request> requests_since(const std::filesystem::path& log, std::strea
     if (!entry.is_object() || entry.at("/user/username"_json_pointer) != kOperatorUser) continue;
     const Json object = entry.value("objectRef", Json::object());
     const std::string subresource = object.value("subresource", "");
-    requests.push_back({right(entry["verb"], object.value("apiGroup", ""),
-                              object.value("resource", "") + (subresource.empty() ? "" : "/" + subresource)),
-                        object.value("namespace", ""), entry.value("/responseStatus/code"_json_pointer, 0),
-                        entry.value("/annotations/authorization.k8s.io~1decision"_json_pointer, "") == "allow",
-                        line});
+    requests.push_back(
+        {right(entry["verb"], object.value("apiGroup", ""),
+               object.value("resource", "") + (subresource.empty() ? "" : "/" + subresource)),
+         object.value("namespace", ""), entry.value("/responseStatus/code"_json_pointer, 0),
+         entry.value("/annotations/authorization.k8s.io~1decision"_json_pointer, "") == "allow", line});
   }
   return requests;
 }
@@ -92,7 +92,8 @@ class Rights : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (skipped_without_control_plane()) return;
-    if (!audited_plane().owned()) GTEST_SKIP() << "no control plane here: that of KUBECONFIG has no audit log of ours";
+    if (!audited_plane().owned())
+      GTEST_SKIP() << "no control plane here: that of KUBECONFIG has no audit log of ours";
     for (const char* ns : {"team-a", "team-b", "team-c"}) {
       plane().kubectl({"create", "namespace", ns});
       ASSERT_TRUE(eventually([&] { return is_there(kServiceAccounts, ns, "default"); }));
@@ -200,7 +201,8 @@ void Rights::live() {
   nodes_->kubelet(kNs).end("life-1", 1, "out of luck");
   ASSERT_TRUE(becomes("life", "Restarting")) << trouble();
   ASSERT_TRUE(becomes("life", "Running")) << trouble();
-  // The same words again: the first time an event, then its count; and the next operator must read that first.
+  // The same words again: the first time an event, then its count; and the next operator must read that
+  // first.
   for (int round = 0; round < 3; ++round) {
     suspend("life", true);
     ASSERT_TRUE(becomes("life", "Suspended")) << trouble();
@@ -216,9 +218,11 @@ void Rights::live() {
 
 // A job of a GitOps tool, whose children alone go when its time to live is over; and names that are taken.
 void Rights::meet_strangers() {
-  const Json tracked = {{"argocd.argoproj.io/tracking-id", "app:training.coxswain.dev/TrainingJob:team-a/kept"}};
+  const Json tracked = {
+      {"argocd.argoproj.io/tracking-id", "app:training.coxswain.dev/TrainingJob:team-a/kept"}};
   submit("kept", 1,
-         {{"metadata", {{"annotations", tracked}}}, {"spec", {{"runPolicy", {{"ttlSecondsAfterFinished", 1}}}}}});
+         {{"metadata", {{"annotations", tracked}}},
+          {"spec", {{"runPolicy", {{"ttlSecondsAfterFinished", 1}}}}}});
   ASSERT_TRUE(becomes("kept", "Running")) << trouble();
   end_all("kept", 1, 0);
   ASSERT_TRUE(becomes("kept", "Complete")) << trouble();
@@ -250,8 +254,9 @@ void Rights::be_written_to_by_others() {
   EXPECT_TRUE(eventually([&] {
     ++turn;
     for (int i = 0; i < 20; ++i) {
-      const Json note = {{"metadata", {{"annotations", {{"example.com/turn", std::to_string(20 * turn + i)}}}}},
-                         {"spec", {{"suspend", turn % 2 == 0}}}};
+      const Json note = {
+          {"metadata", {{"annotations", {{"example.com/turn", std::to_string(20 * turn + i)}}}}},
+          {"spec", {{"suspend", turn % 2 == 0}}}};
       api().merge_patch(kTrainingJobs, kNs, "busy", note, {});
     }
     return has_read();

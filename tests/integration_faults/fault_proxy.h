@@ -1,5 +1,5 @@
-// Stands between one client and the API server, on loopback, TLS on both sides: sees each request, and does to
-// the connections what networks do.
+// Stands between one client and the API server, on loopback, TLS on both sides: sees each request, and does
+// to the connections what networks do.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,8 @@ class FaultProxy {
   void cut();
 
   // --- Faults, each until it is taken back
-  // The connections that there are go dead: nothing passes, and neither side is told. For good; new ones work.
+  // The connections that there are go dead: nothing passes, and neither side is told. For good; new ones
+  // work.
   void freeze();
   // Nothing passes, on any connection, old or new.
   void stall(bool on);

@@ -27,11 +27,11 @@ class InTheField : public FaultTest {
   std::string token_bound_to(const std::string& secret) {
     EXPECT_TRUE(api().create(kSecrets, kOperatorNamespace, {{"metadata", {{"name", secret}}}}, {}));
     const Json bound = {{"kind", "Secret"}, {"apiVersion", "v1"}, {"name", secret}};
-    const auto answer =
-        plane().request("POST", api_request::path(kServiceAccounts, kOperatorNamespace, kOperatorAccount, "token"),
-                        {{"apiVersion", "authentication.k8s.io/v1"},
-                         {"kind", "TokenRequest"},
-                         {"spec", {{"expirationSeconds", 600}, {"boundObjectRef", bound}}}});
+    const auto answer = plane().request(
+        "POST", api_request::path(kServiceAccounts, kOperatorNamespace, kOperatorAccount, "token"),
+        {{"apiVersion", "authentication.k8s.io/v1"},
+         {"kind", "TokenRequest"},
+         {"spec", {{"expirationSeconds", 600}, {"boundObjectRef", bound}}}});
     EXPECT_TRUE(answer) << answer.error().message;
     return answer ? answer->at("/status/token"_json_pointer).get<std::string>() : "";
   }
@@ -99,12 +99,14 @@ TEST_F(InTheField, AQuotaHoldsAJobUpUntilItIsFreed) {
   storm.submit("two", 2, false);
   EXPECT_TRUE(eventually([&] {
     const auto job = api().get(kTrainingJobs, storm.ns(), "two");
-    return job && job->value("/status"_json_pointer, Json::object()).dump().find("quota") != std::string::npos;
+    return job &&
+           job->value("/status"_json_pointer, Json::object()).dump().find("quota") != std::string::npos;
   })) << "the status does not say that the quota is used up";
   EXPECT_EQ(invariants().jobs(storm.ns()).at("two").pods.size(), 0U);
   ASSERT_TRUE(api().merge_patch(kQuotas, storm.ns(), "pods", {{"spec", {{"hard", {{"pods", "3"}}}}}}, {}));
   see_it_through(storm);
-  std::cout << "quota filled and freed: " << proxy.answers(403) << " answers of 403; " << storm.summary() << "\n";
+  std::cout << "quota filled and freed: " << proxy.answers(403) << " answers of 403; " << storm.summary()
+            << "\n";
   EXPECT_LT(proxy.answers(403), 20) << Json(proxy.requests_by_kind()).dump(2);
 }
 

@@ -1,5 +1,5 @@
-// What must hold at every moment of the life of TrainingJobs, whatever fails: checked on each change, in order.
-// Knows the API's objects and nothing of the operator's code.
+// What must hold at every moment of the life of TrainingJobs, whatever fails: checked on each change, in
+// order. Knows the API's objects and nothing of the operator's code.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 namespace coxswain::testing {
 
 // - Never two live pods of one rank of one job. Live: there, and not ended.
-// - Pods of an attempt are created only when none of an earlier one is left, and only when the status says so.
+// - Pods of an attempt are created only when none of an earlier one is left, and only when the status says
+// so.
 // - A pod is deleted only when the status says why: its attempt is over, or the job is.
 // - attempt and restart counts never go back, and grow by one at most; a count only with its attempt.
 // - Complete and Failed are for ever, and nothing is created after them.

@@ -21,21 +21,19 @@ class TheJudge : public ::testing::Test {
   }
   void pod(const std::string& uid, const std::string& name, int attempt, const std::string& rank = "0",
            const Json& patch = Json::object()) {
-    Json object = {
-        {"metadata",
-         {{"name", name},
-          {"uid", uid},
-          {"labels",
-           {{"training.coxswain.dev/attempt", std::to_string(attempt)}, {"training.coxswain.dev/node-rank", rank}}},
-          {"ownerReferences", {{{"kind", "TrainingJob"}, {"uid", "job-uid"}}}}}},
-        {"status", {{"phase", "Running"}}}};
+    Json object = {{"metadata",
+                    {{"name", name},
+                     {"uid", uid},
+                     {"labels",
+                      {{"training.coxswain.dev/attempt", std::to_string(attempt)},
+                       {"training.coxswain.dev/node-rank", rank}}},
+                     {"ownerReferences", {{{"kind", "TrainingJob"}, {"uid", "job-uid"}}}}}},
+                   {"status", {{"phase", "Running"}}}};
     object.merge_patch(patch);
     write("/registry/pods/ns/" + name, object);
   }
   void gone(const std::string& name) { write("/registry/pods/ns/" + name, Json()); }
-  void write(const std::string& key, const Json& after) {
-    invariants.take({key, ++revision, Json(), after});
-  }
+  void write(const std::string& key, const Json& after) { invariants.take({key, ++revision, Json(), after}); }
 
   Invariants invariants;
   int64_t revision = 0;

@@ -154,8 +154,7 @@ bool Storm::remove(const Invariants::Pod& pod) {
 }
 
 bool Storm::set_suspend(const std::string& name, bool suspend) {
-  return was_done(
-      plane_.api().merge_patch(kTrainingJobs, ns_, name, {{"spec", {{"suspend", suspend}}}}, {}));
+  return was_done(plane_.api().merge_patch(kTrainingJobs, ns_, name, {{"spec", {{"suspend", suspend}}}}, {}));
 }
 
 // --- The end

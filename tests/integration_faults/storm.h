@@ -1,5 +1,5 @@
-// TrainingJobs to which things happen: each attempt is ended once, in a way that is written down, so that what
-// the statuses say at the end can be held against it.
+// TrainingJobs to which things happen: each attempt is ended once, in a way that is written down, so that
+// what the statuses say at the end can be held against it.
 #pragma once
 
 #include <map>
