@@ -198,7 +198,7 @@ void collect_missing(const Schema& schema, const Json& value, const std::string&
 
 const Schema& property(const std::string& name) {
   const auto& properties = training_job_schema().properties;
-  return std::ranges::find(properties, name, [](const auto& entry) { return entry.first; })->second;
+  return std::ranges::find(properties, name, &Property::name)->schema;
 }
 
 TEST_F(Crd, ASpecWithEveryFieldComesBackAsItWasSent) {
