@@ -69,11 +69,14 @@ std::vector<std::jthread> ClusterView::start() {
   return threads;
 }
 
-bool ClusterView::synced() const {
-  return std::ranges::all_of(kinds_, [](const auto& kind) {
-    return std::ranges::all_of(kind.second,
-                               [](const auto& informer) { return informer.second->store().filled(); });
-  });
+std::vector<std::string> ClusterView::unlisted() const {
+  std::vector<std::string> result;
+  for (const auto& [plural, kind] : kinds_) {
+    for (const auto& [ns, informer] : kind) {
+      if (!informer->store().filled()) result.push_back(ns.empty() ? plural : plural + " of " + ns);
+    }
+  }
+  return result;
 }
 
 const ObjectStore* ClusterView::store(const Resource& resource, const std::string& ns) const {

@@ -41,7 +41,9 @@ class ClusterView {
   // A thread for each watch; they end when asked to stop.
   std::vector<std::jthread> start();
   // Every kind has been listed once.
-  bool synced() const;
+  bool synced() const { return unlisted().empty(); }
+  // What has not: "pods" or, of a namespace, "pods of team-a".
+  std::vector<std::string> unlisted() const;
 
   Objects jobs() const;
   ObjectStore::Object job(const ObjectKey& key) const;  // null where there is none
