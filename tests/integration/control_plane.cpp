@@ -193,14 +193,18 @@ std::string ControlPlane::kubeconfig_for_token(const std::string& token) const {
 
 std::string ControlPlane::new_namespace(const std::string& prefix, const Json& labels) {
   const std::string ns = prefix + "-" + std::to_string(::getpid()) + "-" + std::to_string(namespaces_++);
+  make_namespace(ns, labels);
+  return ns;
+}
+
+void ControlPlane::make_namespace(const std::string& ns, const Json& labels) {
   const auto created = api_->create(kNamespaces, "", {{"metadata", {{"name", ns}, {"labels", labels}}}}, {});
-  if (!created) give_up("namespace " + ns, created.error());
+  if (!created && !created.error().already_exists()) give_up("namespace " + ns, created.error());
   // Its controller takes seconds to find the API server again after a restart.
   const auto account = api_->create(kServiceAccounts, ns, {{"metadata", {{"name", "default"}}}}, {});
   if (!account && !account.error().already_exists()) {
     give_up("ServiceAccount default of " + ns, account.error());
   }
-  return ns;
 }
 
 void ControlPlane::delete_namespace(const std::string& ns) {

@@ -80,6 +80,8 @@ class ControlPlane {
   // --- What tests need of a cluster
   // A new one, with the ServiceAccount "default" that pods need.
   std::string new_namespace(const std::string& prefix = "test", const Json& labels = Json::object());
+  // Of a name that the test needs to know; nothing where it is there already.
+  void make_namespace(const std::string& ns, const Json& labels = Json::object());
   // Its TrainingJobs and pods at once, by force; the rest when the namespace controller gets to it.
   void delete_namespace(const std::string& ns);
   // A token of an existing ServiceAccount (TokenRequest). An API server refuses less than 600 s.

@@ -80,7 +80,9 @@ ControlPlane& audited_plane() {
     ControlPlaneOptions options = options_of_environment();
     options.audit_log = true;
     // Asks for the right to trainingjobs/finalizers before a child may hold up its owner's deletion.
-    options.api_server_flags = {"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"};
+    // And has no streaming lists, so that the right to list is needed, as on servers before 1.35.
+    options.api_server_flags = {"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+                                "--feature-gates=WatchList=false"};
     plane = std::make_unique<ControlPlane>(options);
     ::testing::AddGlobalTestEnvironment(new StopsIt);
   }
@@ -94,10 +96,7 @@ class Rights : public ::testing::TestWithParam<std::string> {
     if (skipped_without_control_plane()) return;
     if (!audited_plane().owned())
       GTEST_SKIP() << "no control plane here: that of KUBECONFIG has no audit log of ours";
-    for (const char* ns : {"team-a", "team-b", "team-c"}) {
-      plane().kubectl({"create", "namespace", ns});
-      ASSERT_TRUE(eventually([&] { return is_there(kServiceAccounts, ns, "default"); }));
-    }
+    for (const char* ns : {"team-a", "team-b", "team-c"}) plane().make_namespace(ns);
     install(plane(), GetParam());
     manifests_ = render(plane(), GetParam());
     audit_begin_ = std::filesystem::file_size(plane().audit_log());
@@ -112,6 +111,7 @@ class Rights : public ::testing::TestWithParam<std::string> {
     program_.reset();
     if (!audited_plane().owned()) return;
     plane().kubectl({"delete", "trainingjobs,pods,services,configmaps", "--all", "-n", kNs, "--force"});
+    plane().kubectl({"delete", "leases", "--all", "-n", kOperatorNamespace});
     for (const Json& manifest : manifests_) {
       const std::string kind = manifest["kind"];
       if (!kind.ends_with("RoleBinding")) continue;
@@ -134,7 +134,7 @@ class Rights : public ::testing::TestWithParam<std::string> {
     return result;
   }
   std::vector<std::string> flags() const {
-    return {"--leader-elect", "--leader-election-namespace=" + std::string(kOperatorNamespace)};
+    return {"--leader-elect=true", "--leader-election-namespace=" + std::string(kOperatorNamespace)};
   }
 
   void submit(const std::string& name, int nodes, const Json& patch) {
@@ -304,10 +304,10 @@ TEST_P(Rights, ReachNoSecretNoContainerAndNoOtherNamespace) {
   for (const char* where : {kNs, kOperatorNamespace}) {
     EXPECT_FALSE(may({"get", "secrets", "-n", where}));
     EXPECT_FALSE(may({"list", "secrets", "-n", where}));
-    EXPECT_FALSE(may({"create", "pods/exec", "-n", where}));
+    EXPECT_FALSE(may({"create", "pods", "--subresource=exec", "-n", where}));
     EXPECT_FALSE(may({"update", "trainingjobs", "-n", where}));
     EXPECT_FALSE(may({"patch", "trainingjobs", "-n", where}));
-    EXPECT_FALSE(may({"create", "serviceaccounts/token", "-n", where}));
+    EXPECT_FALSE(may({"create", "serviceaccounts", "--subresource=token", "-n", where}));
     EXPECT_FALSE(may({"create", "rolebindings", "-n", where}));
     EXPECT_FALSE(may({"*", "*", "-n", where}));
   }
