@@ -50,6 +50,8 @@ endfunction()
 
 # coxswain_test(NAME [TORCH] SOURCES ... LIBS ... [LABELS ...] [TIMEOUT s]): one GoogleTest binary, one ctest entry
 # for the whole binary (starting LibTorch for each case would cost more than the cases).
+# PROCESSORS: ranks, and LibTorch itself, keep two cores busy; scripts/test.sh lets only tests that mostly wait run
+# beside them.
 function(coxswain_test name)
   cmake_parse_arguments(T "TORCH" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(T_TORCH AND NOT COXSWAIN_WITH_TORCH)
@@ -60,12 +62,16 @@ function(coxswain_test name)
   if(T_TORCH)
     target_link_libraries(${name} PRIVATE coxswain_torch)
     target_precompile_headers(${name} REUSE_FROM coxswain_torch_pch)
+    set(processors 2)
+  else()
+    set(processors 1)
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${COXSWAIN_TEST_ENV}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${COXSWAIN_TEST_ENV}"
+                       PROCESSORS ${processors})
 endfunction()
 
 # coxswain_python_test(NAME script [ARGS ...] [LABELS ...] [TIMEOUT s]): a test whose judge is a Python program
@@ -81,7 +87,8 @@ function(coxswain_python_test name script)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${COXSWAIN_TEST_ENV}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}" ENVIRONMENT "${COXSWAIN_TEST_ENV}"
+                       PROCESSORS 2)
 endfunction()
 
 set(COXSWAIN_TEST_ENV "COXSWAIN_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "COXSWAIN_BINARY_DIR=${PROJECT_BINARY_DIR}"

@@ -8,6 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -43,6 +44,14 @@ Context server_context(const CertificatePair& certificate) {
   EVP_PKEY_free(key);
   BIO_free(bio);
   return context;
+}
+
+// OpenSSL writes without MSG_NOSIGNAL.
+void refuse_broken_pipes() {
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
 }
 
 sockaddr_in loopback(int port) {
@@ -164,6 +173,7 @@ class FaultProxy::Loop {
   int port() const { return port_; }
 
   void run(const std::stop_token& stop) {
+    refuse_broken_pipes();
     const std::stop_callback wake_up(stop, [this] { wake(); });
     while (!stop.stop_requested()) {
       wait();
