@@ -74,6 +74,11 @@ void EventWriter::publish(const TrainingJob& job, const Event& event, TimePoint 
                   name_of(job, event),
                   object_of(job, event, now),
                   now};
+  if (options_.logged) {
+    const bool warns = event.type == EventType::kWarning;
+    log_job(warns ? spdlog::level::warn : spdlog::level::info, waiting.job, "{}: {}", event.reason,
+            event.message);
+  }
   {
     std::lock_guard lock(mutex_);
     if (waiting_.size() >= options_.waiting_max) {

@@ -20,6 +20,7 @@ namespace coxswain {
 struct EventWriterOptions {
   std::string controller = "coxswain-operator";  // reportingController
   std::string instance = "coxswain-operator";    // reportingInstance: this process, say its pod's name
+  bool logged = false;                           // each is a log line about its job, too
   // An event with the same words is counted (series) without asking the server for it first while this has
   // not passed since the last one, as client-go does.
   Duration series_window = std::chrono::minutes(6);

@@ -29,6 +29,7 @@ ControllerOptions controller_options(const OperatorOptions& options, const std::
                                      OperatorMetrics& metrics) {
   ControllerOptions result;
   result.events.instance = identity;
+  result.events.logged = true;
   result.observer = &metrics;
   result.namespaces = options.namespaces;
   result.watch_nodes = options.watch_nodes;
