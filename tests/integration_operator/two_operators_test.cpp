@@ -39,7 +39,7 @@ class TwoOperators : public ControlPlaneTest {
   }
 
   static bool leads(OperatorProcess& one) {
-    return one.metrics().find("coxswain_leader 1") != std::string::npos;
+    return one.metrics().find("\ncoxswain_leader 1\n") != std::string::npos;
   }
   OperatorProcess* leader() {
     for (auto& one : operators_) {
@@ -72,9 +72,9 @@ TEST_F(TwoOperators, OneLeadsAndTheOtherStandsByReady) {
   EXPECT_TRUE(other_than(first).is_ready());
   expect_it_works("job");
   EXPECT_TRUE(eventually([&] {
-    return first.metrics().find("coxswain_jobs{phase=\"Running\"} 1") != std::string::npos;
+    return first.metrics().find("coxswain_jobs{phase=\"Running\"} 1\n") != std::string::npos;
   })) << first.metrics();
-  EXPECT_THAT(other_than(first).metrics(), HasSubstr("coxswain_jobs{phase=\"Running\"} 0"));
+  EXPECT_THAT(other_than(first).metrics(), HasSubstr("coxswain_jobs{phase=\"Running\"} 0\n"));
 }
 
 TEST_F(TwoOperators, OneThatIsKilledIsReplaced) {
