@@ -27,8 +27,8 @@ class TwoOperators : public ControlPlaneTest {
       one = std::make_unique<OperatorProcess>(OperatorProcessOptions{
           .kubeconfig = plane().kubeconfig(),
           .flags = {"--namespaces=" + ns(), "--leader-elect=true", "--leader-election-namespace=" + ns(),
-                    "--leader-election-id=" + std::string(kLease), "--leader-election-lease-duration=3s",
-                    "--leader-election-renew-deadline=2s", "--leader-election-retry-period=200ms"}});
+                    "--leader-election-id=" + std::string(kLease), "--leader-election-lease-duration=6s",
+                    "--leader-election-renew-deadline=5s", "--leader-election-retry-period=200ms"}});
       one->start_and_wait();
     }
   }
