@@ -23,7 +23,6 @@ ControllerOptions controller_options() {
   ControllerOptions options;
   // A cluster's patience is too long for somebody who watches, and there is no other node to wait for.
   options.watch = in_process_watch_settings();
-  options.progress_interval = std::chrono::seconds(1);
   options.settings.progress_interval = std::chrono::seconds(1);
   options.settings.settle = std::chrono::milliseconds(500);
   options.settings.settle_collateral = std::chrono::seconds(5);

@@ -135,11 +135,9 @@ ObjectStore::Object ClusterView::node(const std::string& name) const {
   return nodes == nullptr ? nullptr : nodes->find({"", name});
 }
 
-bool ClusterView::is_any_node(const std::function<bool(const Json& node)>& is) const {
+ClusterView::Objects ClusterView::nodes() const {
   const ObjectStore* nodes = store(resources::kNodes, "");
-  if (nodes == nullptr) return false;
-  const Objects all = nodes->all();
-  return std::ranges::any_of(all, [&](const auto& node) { return is(*node); });
+  return nodes == nullptr ? Objects{} : nodes->all();
 }
 
 void ClusterView::remember(const Resource& resource, Json object) {

@@ -53,8 +53,7 @@ class ClusterView {
   // Pods of ours that are bound to it.
   Objects pods_on_node(const std::string& node) const;
   ObjectStore::Object node(const std::string& name) const;  // null also where nodes aren't watched
-  // Whether one of the nodes is as asked; looks at them all.
-  bool is_any_node(const std::function<bool(const Json& node)>& is) const;
+  Objects nodes() const;                                    // the same
 
   // The answers to own writes; see Note [Own writes]. Kinds that aren't watched are ignored.
   void remember(const Resource& resource, Json object);

@@ -28,6 +28,7 @@ Controller::Controller(ApiClient& api, ProgressReader* progress, Clock clock, Co
       options_(std::move(options)),
       observer_(options_.observer == nullptr ? no_observer() : *options_.observer),
       queue_(clock_, {options_.retry_base, options_.retry_max}, &observer_),
+      asks_(clock_),
       events_(api, options_.events),
       view_(api, {options_.namespaces, options_.watch_nodes, options_.watch}, clock_,
             {.on_job = [this](const Json& before, const Json& after) { on_job(before, after); },
@@ -65,13 +66,18 @@ TimePoint Controller::step() {
     next = view_.poll();
     // A decision on half a picture would take pods that are only not yet listed for lost ones.
     if (!view_.synced()) return next;
-    const auto key = queue_.try_get();
-    if (!key) break;
-    try_pass(*key);
-    events_.flush();
-    queue_.done(*key);
+    if (const auto key = queue_.try_get()) {
+      try_pass(*key);
+      events_.flush();
+      queue_.done(*key);
+    } else if (const auto asked = asks_.try_get()) {
+      try_ask(*asked);
+      asks_.done(*asked);
+    } else {
+      break;
+    }
   }
-  return std::min(next, queue_.next_due());
+  return std::min({next, queue_.next_due(), asks_.next_due()});
 }
 
 void Controller::run(std::stop_token stop) {
@@ -83,11 +89,16 @@ void Controller::run(std::stop_token stop) {
   std::vector<std::jthread> workers;
   if (!stop.stop_requested()) {
     for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
+    for (int i = 0; i < options_.askers && progress_ != nullptr; ++i) {
+      workers.emplace_back([this] { ask(); });
+    }
   }
   {
     std::unique_lock lock(mutex_);
     stopped_.wait(lock, stop, [] { return false; });
   }
+  asks_.shut_down();
+  asks_.drop_waiting();
   queue_.shut_down();
   if (!queue_.wait_until_drained(options_.drain_limit)) queue_.drop_waiting();
   workers.clear();
@@ -101,6 +112,13 @@ void Controller::work() {
   while (const auto key = queue_.get()) {
     try_pass(*key);
     queue_.done(*key);
+  }
+}
+
+void Controller::ask() {
+  while (const auto key = asks_.get()) {
+    try_ask(*key);
+    asks_.done(*key);
   }
 }
 

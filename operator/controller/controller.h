@@ -30,9 +30,6 @@ struct ControllerOptions {
   bool watch_nodes = false;
   WatchSettings watch;
   Settings settings;
-  // How often a running job's rank 0 is asked for its progress; settings.progress_interval says how often it
-  // is written.
-  Duration progress_interval = std::chrono::seconds(15);
   // After a write that got no answer or was refused: doubled with each failure in a row.
   Duration retry_base = std::chrono::seconds(1);
   Duration retry_max = std::chrono::minutes(5);
@@ -41,6 +38,8 @@ struct ControllerOptions {
   Duration child_batch{0};
   // Of run(): jobs worked on at a time (never one by two), and writes of one job under way at a time.
   int workers = 4;
+  // Of run(): jobs whose agents are asked at a time. Agents that don't answer hold up nothing but this.
+  int askers = 4;
   int parallel_writes = 16;
   // When asked to stop, jobs that are due already are worked on for this long; a pass begun is finished.
   std::chrono::milliseconds drain_limit = std::chrono::seconds(10);
@@ -48,6 +47,8 @@ struct ControllerOptions {
   ControllerObserver* observer = nullptr;  // must outlive the controller
 };
 
+// Agents are asked beside the passes: what they answer wakes the job.
+//
 // Either step(), from one thread and without any other (the in-process form, which a virtual clock can
 // drive), or run(). The ApiClient and the ProgressReader (may be null: no progress; run() calls it from
 // several threads) must outlive it.
@@ -69,6 +70,13 @@ class Controller {
  private:
   using Key = WorkQueue::Key;
 
+  // What a refusal is of; a gang that is released and comes back is the same start still.
+  struct Start {
+    int64_t generation = 0;
+    int64_t restarts = 0;
+    bool operator==(const Start&) const = default;
+  };
+
   // What passes over a job leave for the next one; losing it costs a few requests and nothing else. Used by
   // whoever works on the key.
   struct JobState {
@@ -76,7 +84,7 @@ class Controller {
     std::vector<NameConflict> conflicts;
     std::vector<Rejection> rejections;
     TimePoint retry_creation{};  // after a conflict
-    int64_t generation = 0;      // of the spec that was refused
+    Start start;                 // that rejections are of
     ProgressLog progress;
   };
 
@@ -84,6 +92,7 @@ class Controller {
   void on_child(const Json& before, const Json& after);
   void on_node(const Json& before, const Json& after);
   void work();
+  void ask();
   void wait_until_synced(std::stop_token stop);
   std::shared_ptr<JobState> state_of(const Key& key, const std::string& uid);
   void forget(const Key& key);
@@ -92,7 +101,10 @@ class Controller {
   PassResult pass(const Key& key);
   Observed look(const TrainingJob& job, JobState& state, TimePoint now);
   void look_at_nodes(Observed& observed, const Key& key);
-  void ask_progress(const TrainingJob& job, const ClusterView::Objects& pods, JobState& state, TimePoint now);
+  // What agents say of it, later: with a pass of its own.
+  void ask_soon(const TrainingJob& job, const JobState& state);
+  void try_ask(const Key& key);
+  bool ask_agents(const Key& key);
   // A result: the pass ends here with it, and the job has been queued again.
   std::optional<PassResult> write_status(const TrainingJob& job, const Json& object,
                                          const TrainingJobStatus& status);
@@ -107,6 +119,7 @@ class Controller {
   int parallel_writes_ = 1;
 
   WorkQueue queue_;
+  WorkQueue asks_;    // jobs whose agents are to be asked
   std::mutex mutex_;  // for states_ only, and to wait with
   std::condition_variable_any stopped_;
   std::map<Key, std::shared_ptr<JobState>> states_;

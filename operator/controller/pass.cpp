@@ -7,6 +7,7 @@
 #include "operator/api/parse.h"
 #include "operator/controller/controller.h"
 #include "operator/reconcile/bring_up.h"
+#include "operator/reconcile/node_loss.h"
 
 namespace coxswain {
 
@@ -69,7 +70,11 @@ PassResult Controller::pass(const Key& key) {
     job.status = *plan.status;
   }
   const auto refused = write_children(*state, job, plan);
-  for (const Event& event : plan.events) events_.publish(job, event, now);
+  if (plan.requeue_after) queue_.add_at(key, now + *plan.requeue_after);
+  // What no status remembers is told once it is done: the next pass plans it again.
+  if (!refused || plan.status) {
+    for (const Event& event : plan.events) events_.publish(job, event, now);
+  }
   if (refused) return *refused;
   if (creates_pods(plan) && has_all_pods(job, view_.pods(key.first, job.metadata.uid))) {
     observer_.pods_created(job, clock_());
@@ -83,17 +88,15 @@ PassResult Controller::pass(const Key& key) {
   } else {
     queue_.add_at(key, state->retry_creation);
   }
-  if (!plan.requeue_after) return PassResult::kSuccess;
-  queue_.add_at(key, now + *plan.requeue_after);
-  return PassResult::kRequeueAfter;
+  return plan.requeue_after ? PassResult::kRequeueAfter : PassResult::kSuccess;
 }
 
 Observed Controller::look(const TrainingJob& job, JobState& state, TimePoint now) {
   if (now >= state.retry_creation) state.conflicts.clear();
-  // What another spec was refused says nothing of this one.
-  if (std::exchange(state.generation, job.metadata.generation) != job.metadata.generation) {
-    state.rejections.clear();
-  }
+  // What another spec was refused says nothing of this one, nor what a gang was that has failed since.
+  const RestartsStatus& restarts = job.status.restarts;
+  const Start start = {job.metadata.generation, restarts.counted + restarts.disruptions};
+  if (std::exchange(state.start, start) != start) state.rejections.clear();
   const std::string& uid = job.metadata.uid;
   const std::string& ns = job.metadata.namespace_name;
   const ClusterView::Objects pods = view_.pods(ns, uid);
@@ -101,33 +104,44 @@ Observed Controller::look(const TrainingJob& job, JobState& state, TimePoint now
   look_at_nodes(observed, {ns, job.metadata.name});
   observed.conflicts = state.conflicts;
   observed.rejections = state.rejections;
-  ask_progress(job, pods, state, now);
   state.progress.tell(job.status.attempt, observed);
+  ask_soon(job, state);
   return observed;
 }
 
 void Controller::look_at_nodes(Observed& observed, const Key& key) {
-  bool is_any_unready = false;
-  const auto node_of = [&](const std::string& name) -> std::optional<ObservedNode> {
+  see_nodes(observed, [&](const std::string& name) -> std::optional<ObservedNode> {
     const ObjectStore::Object node = view_.node(name);
     if (node == nullptr) return std::nullopt;
-    const ObservedNode seen = observe_node(*node);
-    is_any_unready = is_any_unready || !seen.ready;
-    return seen;
-  };
-  see_nodes(observed, node_of);
-  if (!is_any_unready || view_.is_any_node([](const Json& node) { return observe_node(node).ready; })) return;
-  // Not one node is Ready: it is the control plane that is cut off, and no gang is torn down for that.
-  see_nodes(observed, [](const std::string&) { return std::nullopt; });
-  queue_.add_at(key, clock_() + options_.progress_interval);
+    return observe_node(*node);
+  });
+  if (std::ranges::none_of(observed.pods, is_on_unready_node)) return;
+  const auto since = longest_ready_since(view_.nodes());
+  count_unready_from(since, observed);
+  if (!since) queue_.add_at(key, clock_() + options_.settings.progress_interval);
 }
 
-void Controller::ask_progress(const TrainingJob& job, const ClusterView::Objects& pods, JobState& state,
-                              TimePoint now) {
-  if (progress_ == nullptr || !job.spec.has_config()) return;
-  if (state.progress.ask(*progress_, parallel_writes_, job, pods, now, options_.progress_interval)) {
-    queue_.add_at({job.metadata.namespace_name, job.metadata.name}, now + options_.progress_interval);
+void Controller::ask_soon(const TrainingJob& job, const JobState& state) {
+  if (progress_ == nullptr || !job.spec.has_config() || job.status.nodes.active == 0) return;
+  asks_.add_at(key_of(job), state.progress.due(job.status.attempt, options_.settings.progress_interval));
+}
+
+void Controller::try_ask(const Key& key) {
+  try {
+    if (ask_agents(key)) queue_.add(key);
+  } catch (const std::exception& error) {
+    log_job(spdlog::level::err, {key.first, key.second, std::nullopt}, "its agents could not be asked: {}",
+            error.what());
   }
+}
+
+bool Controller::ask_agents(const Key& key) {
+  const ObjectStore::Object object = view_.job(key);
+  if (object == nullptr) return false;
+  const TrainingJob job = parse_training_job(*object);
+  const auto state = state_of(key, job.metadata.uid);
+  return state->progress.ask(*progress_, parallel_writes_, job, view_.pods(key.first, job.metadata.uid),
+                             clock_());
 }
 
 std::optional<PassResult> Controller::write_status(const TrainingJob& job, const Json& object,
@@ -212,8 +226,12 @@ std::optional<PassResult> Controller::settle(JobState& state, const TrainingJob&
     return PassResult::kRequeue;
   }
   queue_.add_rate_limited(key);
-  const auto& unanswered = std::get<ActionUnanswered>(result);
-  warn_job(ref(job), "a write got no answer: {}", unanswered.error.message);
+  const ApiError& error = std::get<ActionUnanswered>(result).error;
+  if (error.code == 0) {
+    warn_job(ref(job), "a write got no answer: {}", error.message);
+  } else {
+    warn_job(ref(job), "a write was refused with {}: {}", error.code, error.message);
+  }
   return PassResult::kError;
 }
 

@@ -12,6 +12,9 @@ namespace coxswain {
 
 namespace {
 
+// Of one job: who has not been asked by then counts as silent.
+constexpr auto kAskLimit = std::chrono::seconds(5);
+
 struct Asked {
   std::shared_ptr<const Json> object;
   ObservedPod pod;
@@ -31,8 +34,9 @@ std::vector<Asked> to_be_asked(const TrainingJob& job, const Objects& pods, bool
 
 void read_all(ProgressReader& reader, int parallel, const TrainingJob& job, std::vector<Asked>& asked) {
   std::atomic<size_t> next = 0;
+  const auto end = std::chrono::steady_clock::now() + kAskLimit;
   const auto work = [&] {
-    for (size_t i = next++; i < asked.size(); i = next++) {
+    for (size_t i = next++; i < asked.size() && std::chrono::steady_clock::now() < end; i = next++) {
       try {
         asked[i].answer = reader.read(*asked[i].object);
       } catch (const std::exception& error) {
@@ -49,50 +53,59 @@ void read_all(ProgressReader& reader, int parallel, const TrainingJob& job, std:
 
 }  // namespace
 
+TimePoint ProgressLog::due(int64_t attempt, Duration interval) const {
+  std::lock_guard lock(mutex_);
+  return told_.attempt == attempt ? told_.asked + interval : TimePoint();
+}
+
 bool ProgressLog::ask(ProgressReader& reader, int parallel, const TrainingJob& job, const Objects& pods,
-                      TimePoint now, Duration interval) {
-  if (attempt_ != job.status.attempt) {
-    *this = ProgressLog();
-    attempt_ = job.status.attempt;
-  } else if (now < asked_ + interval) {
-    return false;
+                      TimePoint now) {
+  std::unique_lock lock(mutex_);
+  if (told_.attempt != job.status.attempt) {
+    told_ = Told();
+    told_.attempt = job.status.attempt;
   }
-  const bool everyone = is_everyone_asked(job, moved_, now);
+  const bool everyone = is_everyone_asked(job, told_.moved, now);
   std::vector<Asked> asked = to_be_asked(job, pods, everyone);
   if (asked.empty()) return false;
-  asked_ = now;
+  told_.asked = now;
+  lock.unlock();
   read_all(reader, parallel, job, asked);
-  agents_.clear();
+  lock.lock();
+  told_.agents.clear();
   for (const Asked& one : asked) {
-    take(job, one.pod, one.answer, now);
+    take(job, one.pod, one.answer, now, told_);
     if (!everyone) continue;
-    agents_.push_back({one.pod.name, one.pod.node_rank,
-                       one.answer ? parse_positions(*one.answer, attempt_) : std::nullopt});
+    told_.agents.push_back({one.pod.name, one.pod.node_rank,
+                            one.answer ? parse_positions(*one.answer, told_.attempt) : std::nullopt});
   }
   return true;
 }
 
 void ProgressLog::take(const TrainingJob& job, const ObservedPod& pod, const std::optional<Json>& answer,
-                       TimePoint now) {
-  if (!answer || !parse_positions(*answer, attempt_)) return;
-  const auto before = last_.find(pod.uid);
-  const auto progress = pod.node_rank == 0 ? parse_progress(*answer, attempt_) : std::nullopt;
-  if (before != last_.end()) {
-    if (before->second != *answer) moved_ = now;
+                       TimePoint now, Told& told) {
+  if (!answer || !parse_positions(*answer, told.attempt)) return;
+  if (!told.heard) told.heard = now;
+  const auto before = told.last.find(pod.uid);
+  const auto progress = pod.node_rank == 0 ? parse_progress(*answer, told.attempt) : std::nullopt;
+  if (before != told.last.end()) {
+    if (before->second != *answer) told.moved = now;
   } else if (pod.node_rank == 0) {
     // The first that is heard of it: news, unless the status knows it already.
     const bool known = progress && job.status.training && job.status.training->step == progress->step;
-    if (!known) moved_ = now;
+    if (!known) told.moved = now;
   }
-  last_[pod.uid] = *answer;
-  if (progress) progress_ = progress;
+  told.last[pod.uid] = *answer;
+  if (progress) told.progress = progress;
 }
 
 void ProgressLog::tell(int64_t attempt, Observed& observed) const {
-  if (attempt != attempt_) return;
-  observed.progress = progress_;
-  observed.moved = moved_;
-  observed.agents = agents_;
+  std::lock_guard lock(mutex_);
+  if (attempt != told_.attempt) return;
+  observed.progress = told_.progress;
+  observed.moved = told_.moved;
+  observed.heard = told_.heard;
+  observed.agents = told_.agents;
 }
 
 }  // namespace coxswain

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,26 +14,36 @@
 
 namespace coxswain {
 
-// Used by one thread at a time.
+// Safe from any thread; ask() from one at a time.
 class ProgressLog {
  public:
-  // Asks rank 0's agent, and all agents when it is time to (see is_everyone_asked), `parallel` at a time and
-  // no more often than every `interval`. False: it was not time, or nobody was there to be asked.
-  bool ask(ProgressReader& reader, int parallel, const TrainingJob& job, const Objects& pods, TimePoint now,
-           Duration interval);
+  // When ask() will ask for that attempt: not before `interval` after the last time.
+  TimePoint due(int64_t attempt, Duration interval) const;
 
-  // Fills Observed's progress, moved and agents with what was told in that attempt.
+  // Asks rank 0's agent, and all agents when it is time to (see is_everyone_asked), `parallel` at a time;
+  // takes as long as they take to answer, 6 s at most. False: nobody was there to be asked.
+  bool ask(ProgressReader& reader, int parallel, const TrainingJob& job, const Objects& pods, TimePoint now);
+
+  // Fills Observed's progress, moved, heard and agents with what was told in that attempt.
   void tell(int64_t attempt, Observed& observed) const;
 
  private:
-  void take(const TrainingJob& job, const ObservedPod& pod, const std::optional<Json>& answer, TimePoint now);
+  // Of one attempt.
+  struct Told {
+    int64_t attempt = -1;
+    TimePoint asked{};
+    std::optional<TimePoint> heard;
+    std::optional<TimePoint> moved;
+    std::optional<Progress> progress;
+    std::vector<AgentAnswer> agents;
+    std::map<std::string, Json> last;  // answers by the pod's UID
+  };
 
-  int64_t attempt_ = -1;
-  TimePoint asked_{};
-  std::optional<TimePoint> moved_;
-  std::optional<Progress> progress_;
-  std::vector<AgentAnswer> agents_;
-  std::map<std::string, Json> last_;  // answers by the pod's UID
+  static void take(const TrainingJob& job, const ObservedPod& pod, const std::optional<Json>& answer,
+                   TimePoint now, Told& told);
+
+  mutable std::mutex mutex_;
+  Told told_;
 };
 
 }  // namespace coxswain

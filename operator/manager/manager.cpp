@@ -36,7 +36,6 @@ ControllerOptions controller_options(const OperatorOptions& options, const std::
   result.settings.runtime_image = options.runtime_image;
   result.settings.check_config = check_config_of;
   result.settings.progress_interval = options.progress_interval;
-  result.progress_interval = options.progress_interval;
   result.child_batch = kChildBatch;
   result.workers = options.workers;
   result.parallel_writes = options.parallel_writes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/reconcile/backoff.h"
+#include "operator/reconcile/hang.h"
 #include "operator/reconcile/progress.h"
 #include "operator/reconcile/reasons.h"
 #include "operator/reconcile/refusal.h"
@@ -44,6 +45,15 @@ bool is_news(const View& view, const char* condition, const std::string& reason)
   return before == nullptr || !before->status || before->reason != reason;
 }
 
+std::string old_pods_in_words(const Gang& gang) {
+  const ObservedPod& first = *gang.old.front();
+  std::string words = "Waiting for " + std::to_string(gang.old.size()) +
+                      " pod(s) of an earlier attempt to end: " + first.name;
+  if (!first.node.empty()) words += " on node " + first.node;
+  if (!first.finalizers.empty()) words += ", which the finalizer " + first.finalizers.front() + " holds";
+  return words + (gang.old.size() > 1 ? ", …" : ".");
+}
+
 void drop_old_config_maps(const View& view, Draft& draft) {
   for (const int64_t attempt : view.observed.config_map_attempts) {
     if (attempt < draft.status.attempt) {
@@ -76,34 +86,52 @@ Words refused_words(const View& view, const Gang& gang, const Refusal& refusal) 
                               " pods could be created. " + refusal.sentence};
 }
 
+// Why pods cannot be created, and whether that lasts until somebody acts.
+struct Obstacle {
+  Words words;
+  bool needs_change = false;
+};
+
+Draft held_back(const View& view, Draft draft, const Obstacle& obstacle) {
+  draft.status = obstacle.needs_change ? as_stalled(std::move(draft.status), obstacle.words, view.mark())
+                                       : as_starting(std::move(draft.status), obstacle.words, view.mark());
+  return draft;
+}
+
 // An attempt that could not begin: not a failure, and counted nowhere. status.startupTime stays, so that the
 // startup deadline ends a chain of these.
-Draft released(const View& view, Draft draft, const Words& words) {
+Draft released(const View& view, Draft draft, const Obstacle& obstacle) {
   draft.emit(EventType::kWarning, kEventGangReleased,
-             words.message + " The pods that were created are released for others meanwhile.");
+             obstacle.words.message + " The pods that were created are released for others meanwhile.");
   draft.status.attempt += 1;
   draft.status.nodes = no_pods(view.job);
-  draft = waiting(view, std::move(draft), words);
+  draft = held_back(view, std::move(draft), obstacle);
   delete_every_pod(view, draft);
   return draft;
+}
+
+// Nothing for a gang of which there is nothing.
+std::optional<TimePoint> release_due(const View& view, const Draft& draft, const Gang& gang) {
+  const auto since = first_created(gang);
+  if (!since) return std::nullopt;
+  return *since + partial_gang_hold(view.job.metadata.uid, draft.status.attempt, view.settings);
+}
+
+void tell_if_new(const View& view, const Obstacle& obstacle, Draft& draft) {
+  const char* condition = obstacle.needs_change ? kConditionStalled : kConditionReconciling;
+  if (!is_news(view, condition, obstacle.words.reason)) return;
+  draft.emit(EventType::kWarning, obstacle.words.reason.c_str(), obstacle.words.message);
 }
 
 Draft refused(const View& view, Draft draft, const Gang& gang, const std::vector<Action>& missing) {
   const Rejection& rejection = view.observed.rejections.front();
   const Refusal refusal = understand(rejection);
-  const Words words = refused_words(view, gang, refusal);
-  const bool needs_change = refusal.outlook == Outlook::kNeedsChange;
-  if (is_news(view, needs_change ? kConditionStalled : kConditionReconciling, refusal.reason)) {
-    draft.emit(EventType::kWarning, refusal.reason.c_str(), words.message);
-  }
-  if (const auto since = first_created(gang)) {
-    const TimePoint end =
-        *since + partial_gang_hold(view.job.metadata.uid, draft.status.attempt, view.settings);
-    if (end <= view.now) return released(view, std::move(draft), words);
-    draft.wake_at(end);
-  }
-  draft.status = needs_change ? as_stalled(std::move(draft.status), words, view.mark())
-                              : as_starting(std::move(draft.status), words, view.mark());
+  const Obstacle obstacle = {refused_words(view, gang, refusal), refusal.outlook == Outlook::kNeedsChange};
+  tell_if_new(view, obstacle, draft);
+  const auto release = release_due(view, draft, gang);
+  if (release && *release <= view.now) return released(view, std::move(draft), obstacle);
+  draft.wake_at(release);
+  draft = held_back(view, std::move(draft), obstacle);
   const TimePoint due = creation_due(rejection, pods_in(gang) > 0, view.job.metadata.uid, view.settings);
   if (view.now < due) {
     draft.wake_at(due);
@@ -113,27 +141,23 @@ Draft refused(const View& view, Draft draft, const Gang& gang, const std::vector
   return draft;
 }
 
-Draft without_its_name(const View& view, Draft draft) {
+Draft without_its_name(const View& view, Draft draft, const Gang& gang) {
   const NameConflict& conflict = view.observed.conflicts.front();
   draft.wake_at(view.now + name_retry(conflict, view.settings));
-  if (conflict.of_predecessor) {
-    return waiting(view, std::move(draft),
-                   {kReasonWaitingForOldJob, "Waiting until " + conflict.kind + " " + conflict.name +
-                                                 " of an earlier job of this name is deleted."});
-  }
-  draft.status =
-      as_stalled(std::move(draft.status),
-                 {kReasonNameConflict, "A " + conflict.kind + " named " + conflict.name +
-                                           " exists and is not this job's. Delete it, or give the job "
-                                           "another name."},
-                 view.mark());
+  const Obstacle obstacle = {name_conflict_words(conflict), !conflict.of_predecessor};
+  if (conflict.of_predecessor) return held_back(view, std::move(draft), obstacle);
+  tell_if_new(view, obstacle, draft);
+  const auto release = release_due(view, draft, gang);
+  if (release && *release <= view.now) return released(view, std::move(draft), obstacle);
+  draft.wake_at(release);
+  draft = held_back(view, std::move(draft), obstacle);
   if (waits_for_its_name(draft.status)) draft.status.startup_time.reset();
   return draft;
 }
 
 // There are pods to be made, and nothing of an earlier attempt is in their way.
 Draft creating(const View& view, Draft draft, const Gang& gang, const std::vector<Action>& missing) {
-  if (!view.observed.conflicts.empty()) return without_its_name(view, std::move(draft));
+  if (!view.observed.conflicts.empty()) return without_its_name(view, std::move(draft), gang);
   if (!view.observed.rejections.empty()) return refused(view, std::move(draft), gang, missing);
   draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
   // Until every child is there the name may still be taken.
@@ -155,13 +179,55 @@ Draft held_up(const View& view, Draft draft, const Gang& gang) {
   return waiting(view, std::move(draft), {trouble->reason, trouble->sentence});
 }
 
-Draft running(const View& view, Draft draft) {
+// Makes again what a running gang has lost, its Service or ConfigMap. What keeps that from being made does
+// not stop the pods.
+std::optional<Words> restore(const View& view, const std::vector<Action>& missing, Draft& draft) {
+  if (missing.empty()) return std::nullopt;
+  const std::string still = " The pods run on meanwhile.";
+  if (!view.observed.conflicts.empty()) {
+    const NameConflict& conflict = view.observed.conflicts.front();
+    draft.wake_at(view.now + name_retry(conflict, view.settings));
+    const Words words = name_conflict_words(conflict);
+    return Words{words.reason, words.message + still};
+  }
+  if (!view.observed.rejections.empty()) {
+    const Rejection& rejection = view.observed.rejections.front();
+    const Refusal refusal = understand(rejection);
+    const TimePoint due =
+        creation_due(rejection, /*holds_pods=*/false, view.job.metadata.uid, view.settings);
+    if (view.now < due) {
+      draft.wake_at(due);
+    } else {
+      draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
+    }
+    return Words{refusal.reason, refusal.sentence + still};
+  }
+  draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
+  return std::nullopt;
+}
+
+// The message of Running: that they run, and what is amiss though they do. An event tells when that begins.
+std::string running_words(const View& view, const Gang& gang, const std::vector<Action>& missing,
+                          Draft& draft) {
+  const Condition* before = find_condition(view.job.status, kConditionRunning);
+  const bool was_amiss = before != nullptr && before->status && before->message != kAllPodsRun;
+  auto trouble = restore(view, missing, draft);
+  if (!trouble) trouble = unheard(view.job, gang, view.observed, view.now);
+  if (!trouble) {
+    // What is being made again may yet be refused once more.
+    return was_amiss && !missing.empty() ? before->message : kAllPodsRun;
+  }
+  if (!was_amiss) draft.emit(EventType::kWarning, trouble->reason.c_str(), trouble->message);
+  return std::string(kAllPodsRun) + " " + trouble->message;
+}
+
+Draft running(const View& view, Draft draft, const Gang& gang, const std::vector<Action>& missing) {
   if (!has_condition(draft.status, kConditionRunning)) {
     draft.emit(EventType::kNormal, kEventRunning,
                "All pods of attempt " + std::to_string(draft.status.attempt) + " run.");
   }
-  draft.status = as_running(std::move(draft.status), view.mark());
-  draft.wake_at(view.now + view.settings.progress_interval);
+  const std::string words = running_words(view, gang, missing, draft);
+  draft.status = as_running(std::move(draft.status), words, view.mark());
   if (!view.observed.progress) return draft;
   const auto& before = view.job.status.training;
   const TrainingStatus next = training_from(*view.observed.progress, before, view.observed.moved, view.now);
@@ -198,9 +264,7 @@ Draft started(const View& view, Draft draft) {
 Draft bring_up(const View& view, Draft draft, const Gang& gang) {
   if (!gang.old.empty()) {
     delete_all(view, gang.old, draft);
-    return waiting(view, std::move(draft),
-                   {kReasonWaitingForOldPods, "Waiting for " + std::to_string(gang.old.size()) +
-                                                  " pod(s) of an earlier attempt to end."});
+    return waiting(view, std::move(draft), {kReasonWaitingForOldPods, old_pods_in_words(gang)});
   }
   const TimePoint due = restart_due(view.job, draft.status, view.settings);
   if (view.now < due) {
@@ -214,10 +278,9 @@ Draft bring_up(const View& view, Draft draft, const Gang& gang) {
   }
   drop_old_config_maps(view, draft);
   const std::vector<Action> missing = missing_children(view.job, draft.status, gang, view.observed);
-  const bool lacks_children = !missing.empty();
-  if (lacks_children && !all_started(gang)) return creating(view, std::move(draft), gang, missing);
-  draft.actions.insert(draft.actions.end(), missing.begin(), missing.end());
-  return all_started(gang) ? running(view, std::move(draft)) : held_up(view, std::move(draft), gang);
+  if (all_started(gang)) return running(view, std::move(draft), gang, missing);
+  if (!missing.empty()) return creating(view, std::move(draft), gang, missing);
+  return held_up(view, std::move(draft), gang);
 }
 
 Duration name_retry(const NameConflict& conflict, const Settings& settings) {

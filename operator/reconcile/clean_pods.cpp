@@ -36,6 +36,7 @@ Deletions delete_pods(const RunPolicy& policy, const std::vector<const ObservedP
     const TimePoint forced = force_due(policy, *pod, now, settings);
     if (now >= forced) {
       out.pods.push_back({pod->name, pod->uid, 0});
+      if (pod->deletion_grace_seconds != 0) out.forced.push_back(pod);
     } else if (!out.look_again || forced < *out.look_again) {
       out.look_again = forced;
     }

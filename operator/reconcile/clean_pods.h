@@ -10,6 +10,7 @@ namespace coxswain {
 
 struct Deletions {
   std::vector<DeletePod> pods;
+  std::vector<const ObservedPod*> forced;  // those that are by force, and had not been yet
   std::optional<TimePoint> look_again;  // a pod that is being deleted may have to be forced then
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/reconcile/reasons.h"
+
 namespace coxswain {
 namespace {
 
@@ -46,8 +48,8 @@ TrainingJobStatus as_starting(TrainingJobStatus status, const Words& words, cons
   return status;
 }
 
-TrainingJobStatus as_running(TrainingJobStatus status, const Mark& mark) {
-  const Words words = {"AllPodsRunning", "All pods of the attempt run."};
+TrainingJobStatus as_running(TrainingJobStatus status, const std::string& message, const Mark& mark) {
+  const Words words = {kReasonAllPodsRunning, message};
   status.phase = Phase::kRunning;
   set(status, kConditionRunning, true, words, mark);
   clear(status, kConditionRestarting, words, mark);
@@ -64,7 +66,7 @@ TrainingJobStatus as_restarting(TrainingJobStatus status, const Words& words, co
 }
 
 TrainingJobStatus as_suspending(TrainingJobStatus status, const Mark& mark) {
-  const Words words = {"Suspending", "Suspended by spec.suspend; waiting for the pods to save and end."};
+  const Words words = {kReasonSuspending, "Suspended by spec.suspend; waiting for the pods to save and end."};
   status.phase = Phase::kSuspending;
   set(status, kConditionRunning, false, words, mark);
   clear(status, kConditionRestarting, words, mark);
@@ -73,7 +75,7 @@ TrainingJobStatus as_suspending(TrainingJobStatus status, const Mark& mark) {
 }
 
 TrainingJobStatus as_suspended(TrainingJobStatus status, const Mark& mark) {
-  const Words words = {"Suspended", "Suspended by spec.suspend; there are no pods."};
+  const Words words = {kReasonSuspended, "Suspended by spec.suspend; there are no pods."};
   status.phase = Phase::kSuspended;
   set(status, kConditionRunning, false, words, mark);
   clear(status, kConditionRestarting, words, mark);
@@ -83,7 +85,7 @@ TrainingJobStatus as_suspended(TrainingJobStatus status, const Mark& mark) {
 }
 
 TrainingJobStatus as_resumed(TrainingJobStatus status, const Mark& mark) {
-  clear(status, kConditionSuspended, {"Resumed", "spec.suspend is false again."}, mark);
+  clear(status, kConditionSuspended, {kReasonResumed, "spec.suspend is false again."}, mark);
   return status;
 }
 

@@ -19,10 +19,13 @@ struct Words {
   std::string message;
 };
 
+inline constexpr char kAllPodsRun[] = "All pods of the attempt run.";
+
 // Each returns `status` with the conditions and phase of that state. Restarting and Suspended appear once
 // they have been true; Running, Ready, Reconciling and Stalled always.
 TrainingJobStatus as_starting(TrainingJobStatus status, const Words& words, const Mark& mark);
-TrainingJobStatus as_running(TrainingJobStatus status, const Mark& mark);
+// `message` is kAllPodsRun, and after it what is amiss though they run.
+TrainingJobStatus as_running(TrainingJobStatus status, const std::string& message, const Mark& mark);
 TrainingJobStatus as_restarting(TrainingJobStatus status, const Words& words, const Mark& mark);
 TrainingJobStatus as_suspending(TrainingJobStatus status, const Mark& mark);
 TrainingJobStatus as_suspended(TrainingJobStatus status, const Mark& mark);

@@ -32,7 +32,10 @@ GangFailure startup_failure(const TrainingJob& job, const Gang& gang, const Obse
     failure.node_rank = late - gang.by_rank.begin();
     failure.pod = pod_name(job, *failure.node_rank);
   }
-  if (!observed.rejections.empty()) {
+  if (!observed.conflicts.empty()) {
+    if (!observed.conflicts.front().of_predecessor) failure.charge = Charge::kFinal;
+    failure.message += name_conflict_words(observed.conflicts.front()).message;
+  } else if (!observed.rejections.empty()) {
     const Refusal refusal = understand(observed.rejections.front());
     if (refusal.outlook != Outlook::kPasses) failure.charge = Charge::kFinal;
     failure.message += refusal.sentence;

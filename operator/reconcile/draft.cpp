@@ -1,6 +1,7 @@
 #include "operator/reconcile/draft.h"
 
 #include "operator/reconcile/clean_pods.h"
+#include "operator/reconcile/reasons.h"
 #include "operator/reconcile/shortened.h"
 
 namespace coxswain {
@@ -16,6 +17,14 @@ void Draft::emit(EventType type, const char* reason, const std::string& message)
 void delete_all(const View& view, const std::vector<const ObservedPod*>& pods, Draft& draft) {
   const Deletions deletions = delete_pods(view.job.spec.run_policy, pods, view.now, view.settings);
   draft.actions.insert(draft.actions.end(), deletions.pods.begin(), deletions.pods.end());
+  if (!deletions.forced.empty()) {
+    std::string names;
+    for (const ObservedPod* pod : deletions.forced) {
+      names += (names.empty() ? "" : ", ") + pod->name + (pod->node.empty() ? "" : " on node " + pod->node);
+    }
+    draft.emit(EventType::kWarning, kEventForceDeleted,
+               "Deleted by force, because its grace is over and it is still there: " + names + ".");
+  }
   draft.wake_at(deletions.look_again);
 }
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "contract/contract.h"
+#include "operator/reconcile/reasons.h"
 #include "operator/reconcile/shortened.h"
 
 namespace coxswain {
@@ -70,6 +72,11 @@ std::string in_ranges(const std::vector<int64_t>& ranks) {
   return text;
 }
 
+bool is_anybody_there(const Observed& observed) {
+  return std::any_of(observed.agents.begin(), observed.agents.end(),
+                     [](const AgentAnswer& agent) { return agent.ranks.has_value(); });
+}
+
 GangFailure hang(const TrainingJob& job, const Observed& observed) {
   GangFailure failure;
   failure.cause = kCauseHang;
@@ -96,11 +103,23 @@ bool is_everyone_asked(const TrainingJob& job, const std::optional<TimePoint>& m
 GangVerdict judge_hang(const TrainingJob& job, const Gang& gang, const Observed& observed, TimePoint now) {
   const auto since = still_since(job, observed.moved);
   if (!since || !all_started(gang)) return NoFailure();
-  if (now < *since + timeout(job)) return Settling{*since + timeout(job)};
-  const bool answered = std::any_of(observed.agents.begin(), observed.agents.end(),
-                                    [](const AgentAnswer& agent) { return agent.ranks.has_value(); });
-  if (!answered) return NoFailure();
+  TimePoint due = *since + timeout(job);
+  if (observed.heard) due = std::max(due, *observed.heard + timeout(job) / 2);
+  if (now < due) return Settling{due};
+  if (!is_anybody_there(observed)) return NoFailure();
   return hang(job, observed);
+}
+
+std::optional<Words> unheard(const TrainingJob& job, const Gang& gang, const Observed& observed,
+                             TimePoint now) {
+  const auto since = still_since(job, observed.moved);
+  if (!since || !all_started(gang) || observed.agents.empty()) return std::nullopt;
+  if (now < *since + timeout(job) || is_anybody_there(observed)) return std::nullopt;
+  return Words{kEventAgentsUnreachable,
+               "No agent of the job's pods answers on port " + std::to_string(contract::kAgentPort) +
+                   ", so hangTimeoutSeconds (" +
+                   std::to_string(*job.spec.run_policy.hang_timeout_seconds) +
+                   " s) has no effect. Let the operator reach the pods there (NetworkPolicy)."};
 }
 
 std::string positions_in_words(const std::vector<AgentAnswer>& agents) {

@@ -3,9 +3,11 @@
 //
 // From when that counts: the latest of the pods' running, status.training.lastProgressTime (so that it holds
 // over a restart of the operator) and what agents have told since. Somebody must answer for a hang to be
-// called one: where no agent can be reached, nothing is known.
+// called one: where no agent can be reached, nothing is known. And this operator must have listened for half of
+// the time: what moved while there was none it has not heard.
 #pragma once
 
+#include "operator/reconcile/conditions.h"
 #include "operator/reconcile/failure_cause.h"
 
 namespace coxswain {
@@ -15,6 +17,11 @@ bool is_everyone_asked(const TrainingJob& job, const std::optional<TimePoint>& m
 
 // NoFailure: not running, not looked for, or nobody answers. Settling: it will be a hang then.
 GangVerdict judge_hang(const TrainingJob& job, const Gang& gang, const Observed& observed, TimePoint now);
+
+// Where it would be looked for and no agent answers: what is to be said of that. Nothing before the time has
+// passed.
+std::optional<Words> unheard(const TrainingJob& job, const Gang& gang, const Observed& observed,
+                             TimePoint now);
 
 // "rank 3: train, step 41; ranks 0-2,4-7: train, step 42; pod j-5: no answer" – the fewest first.
 std::string positions_in_words(const std::vector<AgentAnswer>& agents);

@@ -148,6 +148,9 @@ ObservedPod observe_pod(const Json& object) {
   pod.created = time(metadata, "creationTimestamp");
   pod.deletion_time = time(metadata, "deletionTimestamp");
   pod.deletion_grace_seconds = whole(metadata, "deletionGracePeriodSeconds");
+  for (const Json& finalizer : at(metadata, "finalizers")) {
+    if (finalizer.is_string()) pod.finalizers.push_back(finalizer.get<std::string>());
+  }
   pod.node = text(at(object, "spec"), "nodeName");
   pod.reason = text(status, "reason");
   pod.message = text(status, "message");
@@ -172,6 +175,25 @@ void see_nodes(Observed& observed,
                const std::function<std::optional<ObservedNode>(const std::string& name)>& node_of) {
   for (ObservedPod& pod : observed.pods) {
     if (!pod.node.empty()) pod.node_seen = node_of(pod.node);
+  }
+}
+
+std::optional<TimePoint> longest_ready_since(const Objects& nodes) {
+  std::optional<TimePoint> first;
+  for (const auto& object : nodes) {
+    const ObservedNode node = observe_node(*object);
+    if (!node.ready) continue;
+    const TimePoint since = node.since.value_or(TimePoint::min());
+    if (!first || since < *first) first = since;
+  }
+  return first;
+}
+
+void count_unready_from(std::optional<TimePoint> longest_ready_since, Observed& observed) {
+  for (ObservedPod& pod : observed.pods) {
+    if (!longest_ready_since) pod.node_seen.reset();
+    if (!pod.node_seen || pod.node_seen->ready || !pod.node_seen->since) continue;
+    pod.node_seen->since = std::max(*pod.node_seen->since, *longest_ready_since);
   }
 }
 

@@ -58,6 +58,7 @@ struct ObservedPod {
   std::optional<TimePoint> created;
   std::optional<TimePoint> deletion_time;  // metadata.deletionTimestamp: terminating; the end of its grace
   std::optional<int64_t> deletion_grace_seconds;  // of that deletion: it began so long before
+  std::vector<std::string> finalizers;
   std::string node;                               // spec.nodeName; empty: not bound yet
   // The node that `node` names; absent: not bound, or nothing is known of it.
   std::optional<ObservedNode> node_seen;
@@ -127,13 +128,18 @@ struct Observed {
   // When an agent of this attempt last told of something new, by the operator's clock; absent: not since it
   // began to ask.
   std::optional<TimePoint> moved;
-  std::vector<AgentAnswer> agents;  // of this attempt, asked just now; empty: only rank 0's was asked
+  // When one of this attempt first answered this operator; absent: none has.
+  std::optional<TimePoint> heard;
+  std::vector<AgentAnswer> agents;  // of this attempt, when last asked; empty: only rank 0's was asked
   // Taken names, dropped just before the pass that is to try again; while there is one, nothing is created.
   std::vector<NameConflict> conflicts;
   // What the API server last refused; stays, with its count, until everything that a plan creates has been
   // created. When to try again is for the plan to say.
   std::vector<Rejection> rejections;
 };
+
+// Objects as a store hands them out: shared, not copied; none is null.
+using Objects = std::vector<std::shared_ptr<const Json>>;
 
 // A v1 Pod as the API server has it.
 ObservedPod observe_pod(const Json& pod);
@@ -144,13 +150,19 @@ ObservedNode observe_node(const Json& node);
 // Whether the object's controller is this job (by UID).
 bool is_controlled_by(const Json& object, const std::string& job_uid);
 
-// Gives each pod what is known of its node. Where nodes are watched and not one of the cluster's is Ready, it
-// is the control plane that is cut off: give them nothing then, so that no gang is torn down for it.
+// Gives each pod what is known of its node.
 void see_nodes(Observed& observed,
                const std::function<std::optional<ObservedNode>(const std::string& name)>& node_of);
 
-// Objects as a store hands them out: shared, not copied; none is null.
-using Objects = std::vector<std::shared_ptr<const Json>>;
+// Note [A control plane that was cut off]: where not one node is Ready it is the control plane that is cut
+// off, and no gang is torn down for that. When it is back nodes turn Ready one by one, and of the others
+// nothing was known until the first of them did. So a node counts as not Ready from when the node that has
+// been Ready for longest became so, at the earliest.
+//
+// Since when that one is; nothing where none is.
+std::optional<TimePoint> longest_ready_since(const Objects& nodes);
+// Corrects what see_nodes() has given the pods by that.
+void count_unready_from(std::optional<TimePoint> longest_ready_since, Observed& observed);
 
 // Everything from lists of v1 objects (services and config maps: their metadata is enough); those of other
 // owners are skipped. Progress, conflicts and rejections are left empty.

@@ -8,6 +8,9 @@
 
 namespace coxswain {
 
+// Of a container: a trainer that the kubelet starts again would be alone.
+inline constexpr const char* kRestartFields[] = {"restartPolicy", "restartPolicyRules"};
+
 // Volumes of the operator begin with this.
 inline constexpr char kVolumePrefix[] = "coxswain-";
 inline constexpr char kConfigVolume[] = "coxswain-config";

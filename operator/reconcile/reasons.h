@@ -38,6 +38,12 @@ inline constexpr char kReasonSchedulingGated[] = "SchedulingGated";
 inline constexpr char kReasonWaitingForOldPods[] = "WaitingForOldPods";
 inline constexpr char kReasonWaitingForOldJob[] = "WaitingForOldJob";  // of the same name, its children
 inline constexpr char kReasonBackingOff[] = "BackingOff";
+// Of Running, and of Ready with it.
+inline constexpr char kReasonAllPodsRunning[] = "AllPodsRunning";
+// Of a suspended job; Resumed of Suspended when it is False again.
+inline constexpr char kReasonSuspending[] = "Suspending";
+inline constexpr char kReasonSuspended[] = "Suspended";
+inline constexpr char kReasonResumed[] = "Resumed";
 // Of Complete.
 inline constexpr char kReasonAllPodsSucceeded[] = "AllPodsSucceeded";
 // Of events.
@@ -52,5 +58,8 @@ inline constexpr char kEventOverridden[] = "TemplateOverridden";
 inline constexpr char kEventOutputNotKept[] = "OutputNotKept";
 inline constexpr char kEventDeleted[] = "TimeToLiveOver";
 inline constexpr char kEventGangReleased[] = "GangReleased";
+inline constexpr char kEventForceDeleted[] = "PodForceDeleted";
+// No agent answers, so that a hang would not be seen.
+inline constexpr char kEventAgentsUnreachable[] = "AgentsUnreachable";
 
 }  // namespace coxswain

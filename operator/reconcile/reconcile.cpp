@@ -133,7 +133,10 @@ Draft active(const View& view, Draft draft) {
     draft.wake_at(settling->until);
     return draft;
   }
-  if (auto words = refused_for_good(view.observed)) return failed(view, std::move(draft), *words);
+  // Of what runs only its Service can be refused, and that stops nothing.
+  if (auto words = refused_for_good(view.observed); words && !all_started(gang)) {
+    return failed(view, std::move(draft), *words);
+  }
 
   const GangVerdict late = overdue(view, draft.status, gang);
   if (const auto* failure = std::get_if<GangFailure>(&late))

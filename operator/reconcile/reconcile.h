@@ -45,7 +45,7 @@ struct Settings {
   Duration partial_gang_hold = std::chrono::seconds(60);
   // A pod that was given its node this long ago and has no sandbox yet is in trouble.
   Duration sandbox_patience = std::chrono::seconds(30);
-  // Progress alone is written no more often.
+  // A running job's rank 0 is asked for its progress so often, and progress alone is written no more often.
   Duration progress_interval = std::chrono::seconds(15);
   // A name that is taken is tried again after this.
   Duration name_conflict_retry = std::chrono::seconds(30);

@@ -85,6 +85,15 @@ Refusal understand(const Rejection& rejection) {
   return refusal;
 }
 
+Words name_conflict_words(const NameConflict& conflict) {
+  if (conflict.of_predecessor) {
+    return {kReasonWaitingForOldJob,
+            "Waiting until " + conflict.kind + " " + conflict.name + " of an earlier job of this name is deleted."};
+  }
+  return {kReasonNameConflict, "A " + conflict.kind + " named " + conflict.name +
+                                   " exists and is not this job's. Delete it, or give the job another name."};
+}
+
 TimePoint creation_due(const Rejection& rejection, bool holds_pods, const std::string& job_uid,
                        const Settings& settings) {
   const int64_t doublings = std::clamp<int64_t>(rejection.times - 1, 0, 30);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "operator/reconcile/conditions.h"
 #include "operator/reconcile/reconcile.h"
 
 namespace coxswain {
@@ -21,6 +22,9 @@ struct Refusal {
 
 // By the words of Kubernetes' own admission plugins; what they don't tell is told by the HTTP status.
 Refusal understand(const Rejection& rejection);
+
+// What a taken name means for the job.
+Words name_conflict_words(const NameConflict& conflict);
 
 // When to try again: a second after the first refusal, doubled with each in a row to `refused_retry_max`, and
 // up to a quarter more by job. A job that holds a part of its gang asks at least every

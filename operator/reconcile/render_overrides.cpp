@@ -76,6 +76,12 @@ class Overrides {
   void trainer(const Json& container, bool with_config) {
     env(member_or_empty(container, "env", Json::value_t::array), "spec.template");
     mounts(member_or_empty(container, "volumeMounts", Json::value_t::array), "spec.template");
+    for (const char* key : kRestartFields) {
+      if (container.is_object() && container.contains(key)) {
+        found.push_back(std::string("spec.template sets ") + key +
+                        " of the container trainer; the operator restarts the whole gang.");
+      }
+    }
     for (const char* key : {"image", "command", "args"}) {
       if (with_config && container.is_object() && container.contains(key)) {
         found.push_back(std::string("spec.template sets ") + key +

@@ -199,6 +199,7 @@ void run_the_runtime(const PodContext& pod, Json& trainer) {
 Json render_trainer(const PodContext& pod, Mounted& mounted) {
   Json trainer = template_trainer(pod.spec());
   if (!trainer.is_object()) trainer = {{"name", contract::kTrainerContainer}};
+  for (const char* key : kRestartFields) trainer.erase(key);
   trainer["env"] = trainer_env(pod, trainer);
   const Json env_from = member_or_empty(trainer, "envFrom", Json::value_t::array);
   if (!env_from.empty() || !pod.spec().env_from.empty()) {
