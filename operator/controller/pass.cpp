@@ -132,6 +132,7 @@ void Controller::try_ask(const Key& key) {
   } catch (const std::exception& error) {
     log_job(spdlog::level::err, {key.first, key.second, std::nullopt}, "its agents could not be asked: {}",
             error.what());
+    asks_.add_at(key, clock_() + options_.settings.progress_interval);
   }
 }
 

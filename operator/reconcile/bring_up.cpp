@@ -193,8 +193,7 @@ std::optional<Words> restore(const View& view, const std::vector<Action>& missin
   if (!view.observed.rejections.empty()) {
     const Rejection& rejection = view.observed.rejections.front();
     const Refusal refusal = understand(rejection);
-    const TimePoint due =
-        creation_due(rejection, /*holds_pods=*/false, view.job.metadata.uid, view.settings);
+    const TimePoint due = creation_due(rejection, /*holds_pods=*/false, view.job.metadata.uid, view.settings);
     if (view.now < due) {
       draft.wake_at(due);
     } else {

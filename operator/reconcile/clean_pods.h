@@ -11,7 +11,7 @@ namespace coxswain {
 struct Deletions {
   std::vector<DeletePod> pods;
   std::vector<const ObservedPod*> forced;  // those that are by force, and had not been yet
-  std::optional<TimePoint> look_again;  // a pod that is being deleted may have to be forced then
+  std::optional<TimePoint> look_again;     // a pod that is being deleted may have to be forced then
 };
 
 // Of `pods`: those not yet being deleted, and by force those still there force_delete_after their grace is

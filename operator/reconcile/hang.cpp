@@ -117,8 +117,7 @@ std::optional<Words> unheard(const TrainingJob& job, const Gang& gang, const Obs
   if (now < *since + timeout(job) || is_anybody_there(observed)) return std::nullopt;
   return Words{kEventAgentsUnreachable,
                "No agent of the job's pods answers on port " + std::to_string(contract::kAgentPort) +
-                   ", so hangTimeoutSeconds (" +
-                   std::to_string(*job.spec.run_policy.hang_timeout_seconds) +
+                   ", so hangTimeoutSeconds (" + std::to_string(*job.spec.run_policy.hang_timeout_seconds) +
                    " s) has no effect. Let the operator reach the pods there (NetworkPolicy)."};
 }
 

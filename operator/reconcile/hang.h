@@ -3,8 +3,8 @@
 //
 // From when that counts: the latest of the pods' running, status.training.lastProgressTime (so that it holds
 // over a restart of the operator) and what agents have told since. Somebody must answer for a hang to be
-// called one: where no agent can be reached, nothing is known. And this operator must have listened for half of
-// the time: what moved while there was none it has not heard.
+// called one: where no agent can be reached, nothing is known. And this operator must have listened for half
+// of the time: what moved while there was none it has not heard.
 #pragma once
 
 #include "operator/reconcile/conditions.h"

@@ -59,7 +59,7 @@ struct ObservedPod {
   std::optional<TimePoint> deletion_time;  // metadata.deletionTimestamp: terminating; the end of its grace
   std::optional<int64_t> deletion_grace_seconds;  // of that deletion: it began so long before
   std::vector<std::string> finalizers;
-  std::string node;                               // spec.nodeName; empty: not bound yet
+  std::string node;  // spec.nodeName; empty: not bound yet
   // The node that `node` names; absent: not bound, or nothing is known of it.
   std::optional<ObservedNode> node_seen;
   std::string reason;  // status.reason: Evicted, NodeLost, …

@@ -87,8 +87,8 @@ Refusal understand(const Rejection& rejection) {
 
 Words name_conflict_words(const NameConflict& conflict) {
   if (conflict.of_predecessor) {
-    return {kReasonWaitingForOldJob,
-            "Waiting until " + conflict.kind + " " + conflict.name + " of an earlier job of this name is deleted."};
+    return {kReasonWaitingForOldJob, "Waiting until " + conflict.kind + " " + conflict.name +
+                                         " of an earlier job of this name is deleted."};
   }
   return {kReasonNameConflict, "A " + conflict.kind + " named " + conflict.name +
                                    " exists and is not this job's. Delete it, or give the job another name."};

@@ -96,6 +96,15 @@ class ControllerTest : public ::testing::Test {
     for (const ApiCall& call : faulty_->calls()) n += call.verb == verb;
     return n;
   }
+  // A repeated one is the same object with a series.
+  int events(const std::string& reason) {
+    int n = 0;
+    const auto all = api_.list(kEvents, kNs, {})->items;
+    for (const Json& event : all) {
+      if (event["reason"] == reason) n += event.contains("series") ? event["series"]["count"].get<int>() : 1;
+    }
+    return n;
+  }
 };
 
 TEST_F(ControllerTest, AJobRunsAndCompletes) {
@@ -212,6 +221,79 @@ TEST_F(ControllerTest, ATakenNameIsNeverTouched) {
   EXPECT_EQ(*api_.get(kPods, kNs, "j-1"), stranger);
   ASSERT_TRUE(api_.remove(kPods, kNs, "j-1", {}));
   EXPECT_TRUE(until([&] { return running(); }, std::chrono::minutes(2)));
+}
+
+TEST_F(ControllerTest, ARunningJobWhoseServicesNameIsTakenCostsFewRequestsAndRunsOn) {
+  submit();
+  settle();
+  ASSERT_TRUE(running());
+  ASSERT_TRUE(api_.remove(kServices, kNs, "j", {}));
+  ASSERT_TRUE(api_.create(kServices, kNs, a_service("j"), {}));
+  faulty_->forget_calls();
+  pass_time(std::chrono::minutes(10));
+  EXPECT_TRUE(running());
+  EXPECT_LE(count(Verb::kCreate), 25) << "twice a minute, and an event";
+  EXPECT_EQ(count(Verb::kUpdateStatus), 1) << "said once";
+  EXPECT_THAT(find_condition(status(), kConditionRunning)->message, HasSubstr("Service named j"));
+  ASSERT_TRUE(api_.remove(kServices, kNs, "j", {}));
+  pass_time(std::chrono::minutes(1));
+  const Json service = *api_.get(kServices, kNs, "j");
+  EXPECT_EQ(metadata::controller(service)["uid"], (*api_.get(kTrainingJobs, kNs, "j"))["metadata"]["uid"]);
+  EXPECT_EQ(find_condition(status(), kConditionRunning)->message, "All pods of the attempt run.");
+}
+
+TEST_F(ControllerTest, ARunningJobWhoseServiceIsRefusedForGoodRunsOn) {
+  submit();
+  settle();
+  script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kCreate || call.plural != "services") return std::nullopt;
+    return ApiFault{{422, "Invalid", "spec.clusterIP: Invalid value", std::nullopt}, false};
+  };
+  ASSERT_TRUE(api_.remove(kServices, kNs, "j", {}));
+  faulty_->forget_calls();
+  pass_time(std::chrono::minutes(20));
+  EXPECT_TRUE(running());
+  EXPECT_LE(count(Verb::kCreate), 16) << "with back-off";
+  EXPECT_GE(count(Verb::kCreate), 5);
+  EXPECT_THAT(find_condition(status(), kConditionRunning)->message, HasSubstr("spec.clusterIP"));
+  end_all(0);
+  settle();
+  EXPECT_EQ(status().phase, Phase::kComplete);
+}
+
+// What one gang was refused is not said of the next.
+TEST_F(ControllerTest, ARefusalIsForgottenWhereTheGangFails) {
+  submit();
+  settle();
+  script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kCreate || call.plural != "services") return std::nullopt;
+    return ApiFault{{422, "Invalid", "spec.clusterIP: Invalid value", std::nullopt}, false};
+  };
+  ASSERT_TRUE(api_.remove(kServices, kNs, "j", {}));
+  settle();
+  script_ = {};
+  node_.end(kNs, "j-1", 1);
+  ASSERT_TRUE(until([&] { return running() && status().attempt == 1; }, std::chrono::minutes(1)));
+}
+
+TEST_F(ControllerTest, AnEventWithoutAStatusIsToldOnceItsWriteIsDone) {
+  submit({{"runPolicy", {{"terminationGracePeriodSeconds", 10}}}});
+  settle();
+  ASSERT_TRUE(running());
+  node_.lost = true;
+  bool refusing = true;
+  script_ = [&](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kRemove || call.plural != "pods" || !refusing) return std::nullopt;
+    const auto pod = api_.get(kPods, kNs, call.name);
+    if (!pod || !(*pod)["metadata"].contains("deletionTimestamp")) return std::nullopt;
+    return ApiFault{{500, "InternalError", "no", std::nullopt}, false};
+  };
+  node_.end(kNs, "j-1", 1);
+  pass_time(std::chrono::minutes(5));
+  EXPECT_EQ(events("PodForceDeleted"), 0);
+  refusing = false;
+  pass_time(std::chrono::minutes(10));
+  EXPECT_EQ(events("PodForceDeleted"), 1);
 }
 
 TEST_F(ControllerTest, AQuotaIsToldAndTriedAgain) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "contract/contract.h"
 #include "operator/api/parse.h"
 #include "operator/client/faulty_api.h"
 #include "operator/controller/controller.h"
@@ -117,6 +118,70 @@ TEST_F(ControllerThreadsTest, APassBegunIsFinishedBeforeItStops) {
   changed.notify_all();
   running.join();
   EXPECT_EQ(api_.list(kPods, kNs, {})->items.size(), 4U);
+}
+
+// Its agents answer late or never.
+class SlowAgents : public ProgressReader {
+ public:
+  std::optional<Json> read(const Json& pod) override {
+    if (pod["metadata"]["labels"][contract::kLabelJobName] != "slow") return std::nullopt;
+    std::unique_lock lock(mutex_);
+    ++asked_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return may_answer_; });
+    return std::nullopt;
+  }
+  void wait_until_asked() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return asked_ > 0; });
+  }
+  void let_answer() {
+    std::lock_guard lock(mutex_);
+    may_answer_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int asked_ = 0;
+  bool may_answer_ = false;
+};
+
+Json with_agents(const std::string& name, int nodes) {
+  Json job = a_training_job(name, nodes);
+  job["spec"].erase("template");
+  job["spec"]["config"] = {
+      {"task", "llm"}, {"base_model", "/m"}, {"project_name", "p"}, {"data", {{"path", "/d"}}}};
+  return job;
+}
+
+// With one worker, and while the job's own agents keep silent: neither it nor another one is held up.
+TEST_F(ControllerThreadsTest, AgentsThatDoNotAnswerHoldUpNoJob) {
+  SlowAgents agents;
+  ControllerOptions one_worker = options();
+  one_worker.workers = 1;
+  Controller controller(faulty_, &agents, system_time, one_worker);
+  std::jthread running([&](std::stop_token stop) { controller.run(stop); });
+  ASSERT_TRUE(api_.create(kTrainingJobs, kNs, with_agents("slow", 2), {}));
+  ASSERT_TRUE(eventually([&] {
+    node_.step();
+    return status("slow").phase == Phase::kRunning;
+  }));
+  agents.wait_until_asked();
+  ASSERT_TRUE(api_.create(kTrainingJobs, kNs, with_agents("other", 2), {}));
+  EXPECT_TRUE(eventually([&] {
+    node_.step();
+    return status("other").phase == Phase::kRunning;
+  }));
+  node_.end(kNs, "slow-1", 9);
+  EXPECT_TRUE(eventually([&] {
+    node_.step();
+    return status("slow").attempt == 1;
+  }));
+  agents.let_answer();
+  running.request_stop();
+  running.join();
 }
 
 TEST_F(ControllerThreadsTest, AStopBeforeTheCachesAreFilledIsHeeded) {

@@ -24,6 +24,7 @@ Plan World::plan() const {
   observed.config_map_attempts = config_maps;
   observed.progress = progress;
   observed.moved = moved;
+  observed.heard = heard;
   observed.agents = agents;
   observed.conflicts = conflicts;
   observed.rejections = rejections;

@@ -20,6 +20,7 @@ class World {
   std::set<int64_t> config_maps;
   std::optional<Progress> progress;
   std::optional<TimePoint> moved;
+  std::optional<TimePoint> heard;
   std::vector<AgentAnswer> agents;
   std::vector<NameConflict> conflicts;
   std::vector<Rejection> rejections;

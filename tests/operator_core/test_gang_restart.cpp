@@ -143,6 +143,41 @@ TEST(GangRestart, APodStuckOnADeadNodeIsForcedAfterABound) {
   EXPECT_EQ(world.names(), "j-0@1 j-1@1");
 }
 
+TEST(GangRestart, AnEventTellsOnceOfAForcedDeletion) {
+  World world("{nodes: 2, runPolicy: {terminationGracePeriodSeconds: 30}}");
+  world.start();
+  world.pod(0).node = "node-7";
+  world.end(1, 70);
+  world.advance(3s);
+  world.settle();
+  EXPECT_FALSE(world.has_event("PodForceDeleted"));
+  world.advance(90s);
+  world.settle();
+  const auto told = std::find_if(world.events.begin(), world.events.end(),
+                                 [](const Event& event) { return event.reason == "PodForceDeleted"; });
+  ASSERT_NE(told, world.events.end());
+  EXPECT_EQ(told->message,
+            "Deleted by force, because its grace is over and it is still there: j-0 on node node-7.");
+  EXPECT_EQ(std::count_if(told, world.events.end(),
+                          [](const Event& event) { return event.reason == "PodForceDeleted"; }),
+            1);
+}
+
+TEST(GangRestart, WhatAPodOfTheLastAttemptWaitsForIsSaid) {
+  World world("{nodes: 2}");
+  world.start();
+  world.pod(0).node = "node-7";
+  world.pod(0).finalizers = {"example.com/keep"};
+  world.end(1, 70);
+  world.advance(3s);
+  world.settle();
+  world.advance(10min);
+  world.pass();
+  EXPECT_EQ(world.said(kConditionReconciling),
+            "Waiting for 1 pod(s) of an earlier attempt to end: j-0 on node node-7, which the finalizer "
+            "example.com/keep holds.");
+}
+
 TEST(GangRestart, PodsOfAnotherSpecAreRebuiltUncounted) {
   World world("{nodes: 3}");
   world.start();

@@ -2,6 +2,8 @@
 // was.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "operator/reconcile/hang.h"
 #include "tests/operator_core/harness.h"
 
@@ -106,6 +108,29 @@ TEST(Hang, WhereNoAgentAnswersNothingIsKnown) {
   EXPECT_EQ(world.phase(), "Running");
 }
 
+TEST(Hang, ThatNoAgentAnswersIsSaidOnceFromTheTimeoutOnAndNoLongerThanItLasts) {
+  World world = running();
+  for (int64_t rank = 0; rank < 3; ++rank) world.agents.push_back({world.pod(rank).name, rank, std::nullopt});
+  world.advance(299s);
+  world.settle();
+  EXPECT_EQ(world.said(kConditionRunning), "All pods of the attempt run.");
+  for (int hour = 0; hour < 3; ++hour) {
+    world.advance(1h);
+    world.settle();
+  }
+  EXPECT_EQ(world.said(kConditionRunning),
+            "All pods of the attempt run. No agent of the job's pods answers on port 9470, so "
+            "hangTimeoutSeconds (300 s) has no "
+            "effect. Let the operator reach the pods there (NetworkPolicy).");
+  EXPECT_EQ(std::count_if(world.events.begin(), world.events.end(),
+                          [](const Event& event) { return event.reason == "AgentsUnreachable"; }),
+            1);
+  world.everyone_at({41, 41, 41});
+  world.moved = world.heard = world.now;
+  world.settle();
+  EXPECT_EQ(world.said(kConditionRunning), "All pods of the attempt run.");
+}
+
 TEST(Hang, IsNotLookedForWithoutATimeout) {
   World world = running("{nodes: 3}");
   world.everyone_at({41, 41, 41});
@@ -143,6 +168,23 @@ TEST(Hang, TheCountHoldsOverARestartOfTheOperator) {
   world.moved.reset();  // nothing is remembered; status.training.lastProgressTime is
   world.everyone_at({41, 41, 41});
   world.advance(100s);
+  world.settle();
+  EXPECT_EQ(world.cause(), "Hang");
+}
+
+// Ranks other than 0 may have moved while it was down: nobody is judged by one look.
+TEST(Hang, AnOperatorThatHasJustStartedListensForHalfOfTheTimeFirst) {
+  World world = running();
+  world.advance(1h);
+  world.heard = world.now;
+  world.everyone_at({41, 41, 41});
+  world.settle();
+  EXPECT_EQ(world.phase(), "Running");
+  EXPECT_EQ(world.requeue_after, Duration(150s));
+  world.advance(149s);
+  world.settle();
+  EXPECT_EQ(world.phase(), "Running");
+  world.advance(1s);
   world.settle();
   EXPECT_EQ(world.cause(), "Hang");
 }

@@ -2,6 +2,8 @@
 // bounded time.
 #include <gtest/gtest.h>
 
+#include "operator/api/parse.h"
+#include "operator/reconcile/observed.h"
 #include "tests/operator_core/harness.h"
 
 namespace coxswain::testing {
@@ -36,6 +38,37 @@ TEST(NodeLoss, IsADisruptionAfterItsTimeAndWakesForIt) {
             "Node node-1 of pod j-1 is not Ready (NodeStatusUnknown): Kubelet stopped posting node status.");
   EXPECT_EQ(world.job.status.restarts.disruptions, 1);
   EXPECT_EQ(world.job.status.restarts.counted, 0);
+}
+
+std::shared_ptr<const Json> node(const char* ready, const char* since) {
+  return std::make_shared<const Json>(
+      Json{{"status",
+            {{"conditions",
+              Json::array({{{"type", "Ready"}, {"status", ready}, {"lastTransitionTime", since}}})}}}});
+}
+
+TEST(NodeLoss, CountsFromWhenAnythingWasKnownOfNodesAgain) {
+  const Objects none;
+  const Objects away = {node("Unknown", "2026-01-01T00:00:00Z"), node("False", "2026-01-01T00:00:00Z")};
+  const Objects back = {node("Unknown", "2026-01-01T00:00:00Z"), node("True", "2026-01-01T00:30:05Z"),
+                        node("True", "2026-01-01T00:30:00Z")};
+  EXPECT_FALSE(longest_ready_since(none));
+  EXPECT_FALSE(longest_ready_since(away));
+  const TimePoint first = *parse_time("2026-01-01T00:30:00Z");
+  EXPECT_EQ(longest_ready_since(back), first);
+
+  const auto seen = [](std::optional<TimePoint> longest, const char* lost) {
+    Observed observed;
+    observed.pods.resize(2);
+    observed.pods[0].node_seen = ObservedNode{false, parse_time(lost), "", ""};
+    observed.pods[1].node_seen = ObservedNode{};
+    count_unready_from(longest, observed);
+    return observed;
+  };
+  EXPECT_EQ(seen(first, "2026-01-01T00:00:00Z").pods[0].node_seen->since, first);
+  EXPECT_EQ(seen(first, "2026-01-01T00:40:00Z").pods[0].node_seen->since, parse_time("2026-01-01T00:40:00Z"));
+  EXPECT_TRUE(seen(first, "2026-01-01T00:00:00Z").pods[1].node_seen->ready);
+  EXPECT_FALSE(seen(std::nullopt, "2026-01-01T00:00:00Z").pods[0].node_seen) << "nothing is known";
 }
 
 TEST(NodeLoss, ANodeThatComesBackInTimeCostsNothing) {

@@ -33,6 +33,13 @@ TEST(Observe, ARunningPod) {
   EXPECT_TRUE(seen.ready && seen.created && !seen.terminating());
 }
 
+TEST(Observe, Finalizers) {
+  Json object = pod("{phase: Running}");
+  EXPECT_TRUE(observe_pod(object).finalizers.empty());
+  object["metadata"]["finalizers"] = {"example.com/a", 7, "example.com/b"};
+  EXPECT_EQ(observe_pod(object).finalizers, (std::vector<std::string>{"example.com/a", "example.com/b"}));
+}
+
 TEST(Observe, HowTheTrainerEndedNotItsSidecars) {
   const ObservedPod seen = observe_pod(pod(R"({phase: Failed, containerStatuses: [
     {name: sidecar, state: {terminated: {exitCode: 1}}},

@@ -193,6 +193,42 @@ TEST(PartialGang, IsReleasedAfterABoundCountedNowhere) {
   EXPECT_EQ(world.names(), "j-0@1 j-1@1");
 }
 
+World half_a_gang_and_a_taken_name() {
+  World world("{nodes: 2, runPolicy: {startupDeadlineSeconds: 1000}}");
+  const Plan plan = world.plan();
+  world.apply(plan, static_cast<int>(plan.actions.size()));  // all but the last pod
+  world.conflicts = {{"Pod", "j-1"}};
+  world.pass();
+  return world;
+}
+
+TEST(PartialGang, IsReleasedAfterABoundAlsoWhereANameIsTaken) {
+  World world = half_a_gang_and_a_taken_name();
+  EXPECT_EQ(world.reason(kConditionStalled), "NameConflict");
+  EXPECT_TRUE(world.has_event("NameConflict"));
+  const TimePoint start = world.now;
+  while (world.names() == "j-0@0" && world.now < start + 10min) {
+    world.pass();
+    world.advance(1s);
+  }
+  EXPECT_GE(world.now - start, 60s);
+  EXPECT_LE(world.now - start, 125s);
+  EXPECT_EQ(world.names(), "j-0@0!");
+  EXPECT_EQ(world.job.status.restarts, RestartsStatus());
+  EXPECT_TRUE(world.has_event("GangReleased"));
+  EXPECT_EQ(world.phase(), "Stalled");
+}
+
+TEST(PartialGang, TheStartupDeadlineNamesTheTakenName) {
+  World world = half_a_gang_and_a_taken_name();
+  world.job.status.startup_time = world.now - 1000s;
+  world.settle();
+  EXPECT_EQ(world.reason(kConditionFailed), "StartupDeadlineExceeded");
+  EXPECT_NE(world.said(kConditionFailed).find("A Pod named j-1 exists and is not this job's."),
+            std::string::npos)
+      << world.said(kConditionFailed);
+}
+
 TEST(PartialGang, TheStartupDeadlineEndsAChainOfReleases) {
   World world = half_a_gang();
   const TimePoint start = world.now;

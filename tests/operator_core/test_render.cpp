@@ -151,6 +151,30 @@ config: {a: 1}
   EXPECT_TRUE(overridden_by_operator(job_with("{nodes: 2}")).empty());
 }
 
+// Kubernetes 1.35 lets a container restart in a pod that never does.
+TEST(Render, NoTrainerIsStartedAgainByItsKubelet) {
+  const std::string spec = R"(
+nodes: 2
+template:
+  spec:
+    initContainers: [{name: side, image: i, restartPolicy: Always}]
+    containers:
+    - name: trainer
+      image: i
+      restartPolicy: OnFailure
+      restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [3]}}]
+)";
+  const Json trainer = trainer_of(spec);
+  EXPECT_FALSE(trainer.contains("restartPolicy") || trainer.contains("restartPolicyRules"));
+  EXPECT_EQ(pod_of(spec)["spec"]["initContainers"][0]["restartPolicy"], "Always") << "a sidecar";
+  EXPECT_EQ(
+      overridden_by_operator(job_with(spec)),
+      (std::vector<std::string>{
+          "spec.template sets restartPolicy of the container trainer; the operator restarts the whole gang.",
+          "spec.template sets restartPolicyRules of the container trainer; the operator restarts the whole "
+          "gang."}));
+}
+
 TEST(Render, ABroughtProgramKeepsItsCommandAndSecurity) {
   const std::string spec =
       "{template: {spec: {containers: [{name: trainer, image: pytorch, command: [torchrun, train.py]}]}}}";

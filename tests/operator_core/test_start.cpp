@@ -83,6 +83,9 @@ TEST(Start, ANameThatIsTakenStallsTheJobAndIsNeverTouched) {
   world.advance(24h);  // no deadline ends a wait that holds nothing
   world.pass();
   EXPECT_EQ(world.phase(), "Stalled");
+  EXPECT_EQ(std::count_if(world.events.begin(), world.events.end(),
+                          [](const Event& event) { return event.reason == "NameConflict"; }),
+            1);
   world.conflicts.clear();
   world.settle();
   EXPECT_EQ(world.phase(), "Starting");

@@ -73,6 +73,33 @@ TEST_F(SimulatedReport, WhenNoNodeIsReadyNoGangIsTornDown) {
   EXPECT_TRUE(running());
 }
 
+// The first node that is back must not make the others lost since half an hour ago.
+TEST_F(SimulatedReport, WhenNodesComeBackOneByOneNoGangIsTornDown) {
+  submit(3);
+  for (const char* node : {"node-0", "node-1", "node-2"}) cluster.lose_node(node);
+  cluster.pass_time(30min);
+  for (const char* node : {"node-0", "node-1", "node-2"}) {
+    cluster.bring_back(node);
+    cluster.pass_time(5s);
+  }
+  cluster.pass_time(10min);
+  EXPECT_TRUE(running());
+  EXPECT_EQ(cluster.status().restarts, RestartsStatus());
+}
+
+TEST_F(SimulatedReport, ANodeThatStaysAwayWhenTheOthersAreBackIsLost) {
+  submit(3);
+  for (const char* node : {"node-0", "node-1", "node-2"}) cluster.lose_node(node);
+  cluster.pass_time(30min);
+  cluster.bring_back("node-0");
+  cluster.bring_back("node-1");
+  const TimePoint back = cluster.now;
+  ASSERT_TRUE(cluster.until([&] { return cluster.status().restarts.disruptions == 1; }, 30min));
+  EXPECT_GE(cluster.now - back, 30s);
+  EXPECT_EQ(cluster.status().last_failure->cause, "NodeLost");
+  EXPECT_TRUE(cluster.until([&] { return running(1); }));
+}
+
 TEST_F(SimulatedReport, TheTimeToLiveDeletesNotASecondEarly) {
   submit(1, {{"runPolicy", {{"ttlSecondsAfterFinished", 60}}}});
   cluster.end_all("j", 0);

@@ -76,13 +76,30 @@ TEST_F(Agents, ARankThatStillMovesIsNoHangThoughRankZeroStands) {
   EXPECT_EQ(cluster.status().attempt, 0);
 }
 
-TEST_F(Agents, AHangIsFoundOnTimeThoughTheOperatorRestarts) {
+// Half of the timeout after it has heard of them again, at the latest.
+TEST_F(Agents, AHangIsFoundThoughTheOperatorRestarts) {
   start({{"hangTimeoutSeconds", 300}});
   all_at(42);
   cluster.pass_time(200s);
   cluster.restart_operator();
   cluster.pass_time(140s);
+  EXPECT_EQ(cluster.status().restarts.hangs, 0);
+  cluster.pass_time(30s);
   EXPECT_EQ(cluster.status().restarts.hangs, 1);
+}
+
+TEST_F(Agents, AnOperatorThatWasDownForLongerThanTheTimeoutTakesNobodyForHung) {
+  start({{"hangTimeoutSeconds", 300}});
+  all_at(42);
+  cluster.pass_time(1min);
+  cluster.now += 20min;
+  cluster.restart_operator();
+  // Rank 0 waits at a step for a rank that loads data; that one moves.
+  for (int second = 0; second < 600; second += 10) {
+    cluster.agents.at("j-2", 0, 2, second % 20 == 0 ? "load" : "train", 42);
+    cluster.pass_time(10s);
+  }
+  EXPECT_EQ(cluster.status().attempt, 0);
 }
 
 TEST_F(Agents, WhereNobodyCanBeReachedNothingIsDecided) {
@@ -90,9 +107,14 @@ TEST_F(Agents, WhereNobodyCanBeReachedNothingIsDecided) {
   all_at(42);
   cluster.pass_time(1min);
   cluster.agents.answers.clear();  // a network policy, say
+  cluster.pass_time(10min);
+  EXPECT_TRUE(cluster.has_event("AgentsUnreachable", "NetworkPolicy"));
+  EXPECT_THAT(cluster.said(kConditionRunning), HasSubstr("No agent of the job's pods answers"));
+  cluster.faulty->forget_calls();
   cluster.pass_time(2h);
   EXPECT_EQ(cluster.phase(), "Running");
   EXPECT_EQ(cluster.status().attempt, 0);
+  EXPECT_EQ(cluster.count(Verb::kUpdateStatus), 0) << "said once";
 }
 
 TEST_F(Agents, TheWordsOfTheLastAttemptAreNotTakenForThisOnes) {
