@@ -1,6 +1,7 @@
 #include "operator/controller/child_writer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 
 #include "contract/contract.h"
@@ -128,12 +129,15 @@ size_t alike(std::span<const Action> actions) {
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
                                              std::span<const Action> actions, ParallelRunner& runner) {
   std::vector<ActionResult> results(actions.size());
+  std::atomic<bool> failed = false;
   runner.run(actions.size(), [&](size_t i) {
+    if (failed) return;
     try {
       results[i] = carry_out(api, job, actions[i]);
     } catch (const std::exception& error) {
       results[i] = ActionUnanswered{{0, "", error.what(), std::nullopt}};
     }
+    if (!succeeded(results[i])) failed = true;
   });
   return results;
 }

@@ -14,6 +14,7 @@
 
 namespace coxswain {
 
+struct ActionNotBegun {};  // another of those that it was carried out with had failed
 struct ActionDone {
   Json object;  // the child as it now is; null where nothing is known of it
   Resource resource;
@@ -33,8 +34,8 @@ struct ActionRejected {
 struct ActionUnanswered {
   ApiError error;  // nobody knows whether it happened: try again
 };
-using ActionResult =
-    std::variant<ActionDone, ActionGone, ActionWaits, ActionConflicts, ActionRejected, ActionUnanswered>;
+using ActionResult = std::variant<ActionNotBegun, ActionDone, ActionGone, ActionWaits, ActionConflicts,
+                                  ActionRejected, ActionUnanswered>;
 
 // Done, gone or waiting: the next action may follow.
 bool succeeded(const ActionResult& result);
@@ -45,7 +46,8 @@ ActionResult carry_out(ApiClient& api, const TrainingJob& job, const Action& act
 // least one.
 size_t alike(std::span<const Action> actions);
 
-// As many at a time as the runner has threads; the results are in the actions' order.
+// As many at a time as the runner has threads; after a failure none is begun. The results are in the actions'
+// order.
 std::vector<ActionResult> carry_out_together(ApiClient& api, const TrainingJob& job,
                                              std::span<const Action> actions, ParallelRunner& runner);
 

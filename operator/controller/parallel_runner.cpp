@@ -22,7 +22,12 @@ void ParallelRunner::run(size_t count, const std::function<void(size_t)>& work) 
 
 void ParallelRunner::help(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return !jobs_.empty(); })) do_next(*jobs_.front(), lock);
+  while (changed_.wait(lock, stop, [&] { return !jobs_.empty(); })) {
+    Job& job = *jobs_.front();
+    jobs_.pop_front();
+    jobs_.push_back(&job);  // a piece of each in turn
+    do_next(job, lock);
+  }
 }
 
 void ParallelRunner::do_next(Job& job, std::unique_lock<std::mutex>& lock) {

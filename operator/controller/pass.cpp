@@ -185,13 +185,13 @@ std::optional<PassResult> Controller::write_children(JobState& state, const Trai
     for (const ActionResult& result : results) {
       if (succeeded(result)) {
         settle(state, job, result);
-      } else if (failed == nullptr) {
+      } else if (failed == nullptr && !std::holds_alternative<ActionNotBegun>(result)) {
         failed = &result;
       }
     }
     if (failed != nullptr) return settle(state, job, *failed);
     begin += count;
-    batch = std::min<size_t>(2 * batch, static_cast<size_t>(parallel_writes_));
+    batch *= 2;
   }
   return std::nullopt;
 }

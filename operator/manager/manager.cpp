@@ -128,6 +128,12 @@ Result<void> run_operator(const OperatorOptions& options, const EnvironmentLooku
   if (!api) return tl::unexpected(api.error());
   spdlog::info("the API server is that of {}; namespaces: {}", access->source,
                options.namespaces.empty() ? "all" : fmt::format("{}", fmt::join(options.namespaces, ", ")));
+  if (!options.watch_nodes) {
+    spdlog::info(
+        "nodes are not watched: runPolicy.nodeLostTimeoutSeconds has no effect, and a lost node is noticed "
+        "when "
+        "Kubernetes evicts its pods");
+  }
   const ElectionSettings election = election_settings(options.leader_election, access->default_namespace);
   if (auto checked = check(election); !checked) return checked;
   std::unique_ptr<RestApiClient> lease_api;

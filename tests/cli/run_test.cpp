@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/parse.h"
 #include "tests/cli/program.h"
 
 namespace coxswain {
@@ -316,6 +317,28 @@ TEST_F(RunTest, ValidateTellsEveryProblemAndRenderShowsTheChildren) {
   for (const char* named : {"bad.yaml: metadata.name", "bad.yaml: spec.nodes", "nonsense", "missing.yaml"}) {
     EXPECT_THAT(invalid.output(), HasSubstr(named));
   }
+}
+
+// The table that the API server and validate() are held to (tests/operator_core, tests/integration).
+TEST_F(RunTest, ValidateRefusesTheBadManifestsOfTheTableByTheFieldThatIsWrong) {
+  const Json table = load_yaml_file("tests/operator_core/manifests.yaml").value().front();
+  std::vector<std::string> arguments = {"validate"};
+  std::vector<std::string> expected;
+  for (const Json& test : table["cases"]) {
+    if (!test.contains("field") || !test.contains("create")) continue;
+    Json manifest = table["base"];
+    manifest.merge_patch(test["create"]);
+    const std::string file = "bad-" + std::to_string(expected.size()) + ".yaml";
+    std::ofstream(folder_.path / file) << manifest;
+    arguments.push_back(file);
+    expected.push_back(file + ": " + test["field"].get<std::string>());
+  }
+  ASSERT_GT(expected.size(), 50U);
+  Program program(folder_.path, arguments);
+  EXPECT_EQ(program.wait(), 2);
+  const std::string output = program.output();
+  for (const std::string& line : expected)
+    EXPECT_NE(output.find(line), std::string::npos) << line << "\n" << output;
 }
 
 }  // namespace

@@ -311,6 +311,20 @@ TEST_F(ControllerTest, AQuotaIsToldAndTriedAgain) {
   EXPECT_TRUE(until([&] { return running(); }));
 }
 
+TEST_F(ControllerTest, WhatIsRefusedIsRefusedOnceNotForEveryPod) {
+  script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
+    if (call.verb != Verb::kCreate || call.plural != "pods") return std::nullopt;
+    if (call.name.size() <= std::string("j-9").size()) return std::nullopt;
+    return ApiFault{{403, "Forbidden", "exceeded quota: gpus", std::nullopt}, false};
+  };
+  submit(Json::object(), 100);
+  settle();
+  EXPECT_EQ(pods().size(), 10U);
+  int tried = 0;
+  for (const ApiCall& call : faulty_->calls()) tried += call.verb == Verb::kCreate && call.plural == "pods";
+  EXPECT_EQ(tried, 11);
+}
+
 TEST_F(ControllerTest, WhatTheServerRefusesForGoodFailsTheJobWithItsWords) {
   script_ = [](const ApiCall& call) -> std::optional<ApiFault> {
     if (call.verb != Verb::kCreate || call.plural != "pods") return std::nullopt;
@@ -396,6 +410,36 @@ TEST_F(ControllerTest, EventsTellOfTheJob) {
     EXPECT_EQ(event["regarding"]["name"], "j");
     EXPECT_FALSE(event["reason"].get<std::string>().empty());
   }
+}
+
+// At each step of a life: while the status cannot be written nobody is told.
+TEST_F(ControllerTest, NothingIsToldBeforeItsStatusIsWritten) {
+  bool refusing = false;
+  script_ = [&](const ApiCall& call) -> std::optional<ApiFault> {
+    if (!refusing || call.verb != Verb::kUpdateStatus) return std::nullopt;
+    return ApiFault{{500, "InternalError", "no", std::nullopt}, false};
+  };
+  const auto told_only_once_written = [&](const std::string& reason) {
+    refusing = true;
+    pass_time(std::chrono::minutes(2));
+    const int before = events(reason);
+    refusing = false;
+    EXPECT_TRUE(until([&] { return events(reason) == 1; })) << reason;
+    return before;
+  };
+  submit({{"runPolicy", {{"backoffLimit", 1}}}});
+  EXPECT_EQ(told_only_once_written("Started"), 0);
+  ASSERT_TRUE(until([&] { return running(); }));
+  node_.end(kNs, "j-1", 1);
+  EXPECT_EQ(told_only_once_written("Restarting"), 0);
+  ASSERT_TRUE(until([&] { return running() && status().attempt == 1; }));
+  ASSERT_TRUE(api_.merge_patch(kTrainingJobs, kNs, "j", {{"spec", {{"suspend", true}}}}, {}));
+  EXPECT_EQ(told_only_once_written("Suspended"), 0);
+  ASSERT_TRUE(api_.merge_patch(kTrainingJobs, kNs, "j", {{"spec", {{"suspend", false}}}}, {}));
+  EXPECT_EQ(told_only_once_written("Resumed"), 0);
+  ASSERT_TRUE(until([&] { return running(); }));
+  end_all(0);
+  EXPECT_EQ(told_only_once_written("Completed"), 0);
 }
 
 TEST_F(ControllerTest, OwnStatusWritesDontWakeIt) {

@@ -43,6 +43,32 @@ TEST(ParallelRunner, SeveralCallersShareItsThreadsAndEachReturnsWhenItsOwnWorkIs
   }
 }
 
+TEST(ParallelRunner, ItsThreadsWorkForEachCallerInTurn) {
+  ParallelRunner runner;
+  runner.start(1);
+  std::latch callers_have_begun(2);
+  std::latch helper_has_done_the_rest(1);
+  std::string order;  // of the helper's pieces: whose each was
+  const auto call = [&](char name) {
+    const auto caller = std::this_thread::get_id();
+    runner.run(10, [&, caller, name](size_t) {
+      if (std::this_thread::get_id() == caller) {
+        callers_have_begun.count_down();
+        helper_has_done_the_rest.wait();
+        return;
+      }
+      callers_have_begun.wait();
+      order += name;
+      if (order.size() == 18) helper_has_done_the_rest.count_down();
+    });
+  };
+  std::jthread first(call, 'a');
+  std::jthread second(call, 'b');
+  first.join();
+  second.join();
+  for (size_t i = 2; i < 17; ++i) EXPECT_NE(order[i], order[i - 1]) << order;
+}
+
 TEST(ParallelRunner, ACallerIsNotHeldUpByThreadsThatOthersKeepBusy) {
   ParallelRunner runner;
   runner.start(1);

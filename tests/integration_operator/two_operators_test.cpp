@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <memory>
+#include <sstream>
 
 #include "tests/client/objects.h"
 #include "tests/integration/fake_nodes.h"
@@ -54,6 +55,20 @@ class TwoOperators : public ControlPlaneTest {
     EXPECT_TRUE(eventually([&] { return leader() != nullptr; }));
     return *leader();
   }
+  // Its counters of requests that change anything but a lease.
+  static std::vector<std::string> writes_of(OperatorProcess& one) {
+    std::vector<std::string> result;
+    std::istringstream lines(one.metrics());
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("rest_client_requests_total{")) continue;
+      if (line.find("resource=\"leases\"") != std::string::npos) continue;
+      const bool reads = line.find("verb=\"get\"") != std::string::npos ||
+                         line.find("verb=\"list\"") != std::string::npos ||
+                         line.find("verb=\"watch\"") != std::string::npos;
+      if (!reads) result.push_back(line);
+    }
+    return result;
+  }
   void expect_it_works(const std::string& job) {
     ASSERT_TRUE(api().create(kTrainingJobs, ns(), a_training_job(job, 2), {}));
     EXPECT_TRUE(eventually([&] {
@@ -75,6 +90,48 @@ TEST_F(TwoOperators, OneLeadsAndTheOtherStandsByReady) {
     return first.metrics().find("coxswain_jobs{phase=\"Running\"} 1\n") != std::string::npos;
   })) << first.metrics();
   EXPECT_THAT(other_than(first).metrics(), HasSubstr("coxswain_jobs{phase=\"Running\"} 0\n"));
+}
+
+// By each one's own count of the requests that it has sent.
+TEST_F(TwoOperators, OnlyTheOneThatLeadsWrites) {
+  OperatorProcess& first = elected();
+  expect_it_works("job");
+  ASSERT_TRUE(eventually([&] { return writes_of(first).size() >= 3; })) << first.metrics();
+  EXPECT_THAT(writes_of(other_than(first)), ::testing::IsEmpty());
+}
+
+// Each in its turn is asked to stop and comes back, as a Deployment does it, while jobs come.
+TEST_F(TwoOperators, ARollingUpdateLosesNoJobAndDoublesNothing) {
+  constexpr int kJobs = 12;
+  int submitted = 0;
+  const auto submit = [&](int count) {
+    for (int i = 0; i < count; ++i, ++submitted) {
+      ASSERT_TRUE(
+          api().create(kTrainingJobs, ns(), a_training_job("job-" + std::to_string(submitted), 2), {}));
+    }
+  };
+  elected();
+  for (auto& one : operators_) {
+    submit(kJobs / 4);
+    EXPECT_EQ(one->terminate(), 0) << one->log();
+    submit(kJobs / 4);
+    one->start_and_wait();
+  }
+  ASSERT_EQ(submitted, kJobs);
+  for (int i = 0; i < kJobs; ++i) {
+    Json status;
+    EXPECT_TRUE(eventually([&] {
+      const auto job = api().get(kTrainingJobs, ns(), "job-" + std::to_string(i));
+      status = job ? job->value("status", Json::object()) : Json::object();
+      return status.value("phase", "") == "Running";
+    })) << i;
+    EXPECT_EQ(status.value("attempt", 0), 0) << status;
+    EXPECT_EQ(status.value("/restarts/counted"_json_pointer, 0), 0) << status;
+    EXPECT_EQ(status.value("/restarts/disruptions"_json_pointer, 0), 0) << status;
+  }
+  const auto pods = api().list(resources::kPods, ns(), {});
+  ASSERT_TRUE(pods);
+  EXPECT_EQ(pods->items.size(), 2U * kJobs);
 }
 
 TEST_F(TwoOperators, OneThatIsKilledIsReplaced) {

@@ -31,9 +31,14 @@ FIELD_REPORT(AJobNameTooLongOrWithADotIsRefusedAtAdmissionWithTheLimitNamed) {
 }
 
 FIELD_REPORT(NodesOfZeroOrBelowAndNoProcessesAreRefusedAtAdmission) {
-  EXPECT_FALSE(create_named(cluster, "j", 0));
-  EXPECT_FALSE(create_named(cluster, "j", -1));
-  EXPECT_FALSE(create_named(cluster, "j", 1, {{"processesPerNode", 0}}));
+  const auto refused = [&](int nodes, const Json& spec_patch) {
+    const auto created = create_named(cluster, "j", nodes, spec_patch);
+    EXPECT_TRUE(!created && created.error().code == 422) << nodes;
+    return created ? "" : created.error().message;
+  };
+  EXPECT_THAT(refused(0, Json::object()), HasSubstr("spec.nodes"));
+  EXPECT_THAT(refused(-1, Json::object()), HasSubstr("spec.nodes"));
+  EXPECT_THAT(refused(1, {{"processesPerNode", 0}}), HasSubstr("spec.processesPerNode"));
 }
 
 FIELD_REPORT(AServiceOfThatNameThatIsNotOursStallsTheJobAndIsNeverTouched) {

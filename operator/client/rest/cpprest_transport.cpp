@@ -17,9 +17,9 @@ namespace http = web::http;
 using Clock = std::chrono::steady_clock;
 using ErrorKind = HttpFailure::Kind;
 
-// Enough for the callbacks, which only move bytes; the library's own 40 threads would cost memory for
-// nothing.
-constexpr size_t kThreads = 2;
+// Enough for the callbacks, which only move bytes; more cost switches between them, and the library's own 40
+// threads memory, for nothing.
+constexpr size_t kThreads = 1;
 // What it sets aside for each read. Its own 64 KiB are cleared each time, and too large for the heap's quick
 // lists.
 constexpr size_t kReadBytes = 16 << 10;
